@@ -1,0 +1,51 @@
+"""Every error that this project raises on purpose. Each message says what happened and what to do next."""
+
+from __future__ import annotations
+
+
+class MLAgentBenchError(Exception):
+    """Base of all of them; the command line prints the message and exits with `exit_status`."""
+
+    exit_status = 1
+
+
+class UsageError(MLAgentBenchError):
+    """The caller asked for something that does not exist or does not fit together."""
+
+    exit_status = 2
+
+
+class TaskError(MLAgentBenchError):
+    """A task folder is not what a task folder must be."""
+
+
+class PreparationError(MLAgentBenchError):
+    """A task's data or interpreter could not be made ready."""
+
+
+class SandboxError(MLAgentBenchError):
+    """A program could not be started in the sandbox: the sandbox failed, not the program."""
+
+
+class SandboxUnavailableError(SandboxError):
+    """No isolating backend works on this machine, or the one asked for does not."""
+
+
+class PathRefusedError(MLAgentBenchError):
+    """A path that the harness will not touch: outside of the workspace, a link, or not a plain file."""
+
+
+class SubmissionRefusedError(MLAgentBenchError):
+    """A submission that cannot be graded; the message is the reason that the grade carries."""
+
+
+class GraderFailedError(MLAgentBenchError):
+    """A grader crashed or gave no number. It is a defect of the task, never a score."""
+
+
+class DivergedError(MLAgentBenchError):
+    """A replayed agent asked for something else than what is recorded."""
+
+
+class RecordError(MLAgentBenchError):
+    """A run folder is damaged, or is not one."""

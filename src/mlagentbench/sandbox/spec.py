@@ -1,0 +1,148 @@
+"""What passes between the rest of the harness and a sandbox. Nothing here knows of tasks, runs or agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+LimitName = Literal["time", "memory", "processes", "disk", "files", "output"]
+
+
+@dataclass(frozen=True)
+class ResourceLimits:
+    """What one program may use. Reaching one stops the whole process tree and is told in `Result.limit`."""
+
+    seconds: float
+    memory: int
+    processes: int
+    disk: int
+    files: int
+    output: int
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that agent code may run on: never the harness's own, and never one that holds this package."""
+
+    python: Path
+    roots: tuple[Path, ...]
+    """Folders that must be visible for it to run: its virtual environment and its base prefix."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder or file of the host, seen at `target` inside."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Service:
+    """An endpoint of the harness, reachable inside the sandbox at `127.0.0.1:port` and nowhere else."""
+
+    port: int
+    host: str
+    host_port: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program to start.
+
+    `argv[0]` is a path or a name looked up in the sandbox's PATH. The workspace is writable and is the working
+    folder; each entry of `read_only` (a place inside the workspace, relative, with `/`) is covered by a file or
+    folder of the host that no process inside can change. `hidden` folders are never visible, even where a visible
+    folder contains them. `environment` is all that the program gets, together with what the backend must set
+    (PATH, HOME, TMPDIR, LANG).
+    """
+
+    argv: tuple[str, ...]
+    workspace: Path
+    limits: ResourceLimits
+    interpreter: Interpreter | None = None
+    read_only: Mapping[str, Path] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+    services: tuple[Service, ...] = ()
+    devices: tuple[str, ...] = ()
+    """GPUs to pass through: `all`, or indices as the vendor's tools count them."""
+    cores: tuple[int, ...] = ()
+    """Pin to these; empty means all."""
+
+
+@dataclass(frozen=True)
+class LimitReached:
+    name: LimitName
+    value: float
+    """The limit's own value, in seconds, bytes or pieces."""
+
+    def sentence(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a program ended. Exactly one of `exit_status` and `signal` is set unless a limit stopped it."""
+
+    exit_status: int | None
+    signal: int | None
+    limit: LimitReached | None
+    wall_seconds: float
+    cpu_seconds: float
+    peak_memory: int
+    output_bytes: int
+
+
+OutputSink = Callable[[bytes], None]
+"""Gets each chunk of standard output and standard error, in the order in which they were written."""
+
+
+class Process(Protocol):
+    """A program that stays while the harness talks to it (the REPL)."""
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input."""
+
+    def receive(self, seconds: float) -> bytes | None:
+        """The next message that it wrote to its control channel (descriptor in `MLAGENTBENCH_CONTROL_FD`), as one
+        line without its newline. None when it ended or was stopped instead; then `wait` tells how."""
+
+    def freeze(self) -> None:
+        """Stop every process of it, so that nothing of it runs until `thaw`."""
+
+    def thaw(self) -> None: ...
+
+    def kill(self) -> None:
+        """End every process of it; when this returns, none is left."""
+
+    def wait(self) -> Result:
+        """How it ended; blocks until all of it is gone."""
+
+
+class Sandbox(Protocol):
+    """A backend. Instances are cheap, hold no open resources, and may be used from several threads."""
+
+    name: str
+    isolating: bool
+    """False for `none` only."""
+
+    def gaps(self) -> tuple[str, ...]:
+        """What this backend does not stop on this machine, one sentence each; empty where it stops all."""
+
+    def workspace_path(self, workspace: Path) -> str:
+        """Where the program sees the workspace."""
+
+    def links_read_only(self) -> bool:
+        """True where read-only places must be symbolic links in the workspace on disk (the backend cannot mount)
+        rather than empty mount points."""
+
+    def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
+        """Start it, stream its output, hold its limits; return when no process of it is left."""
+
+    def start(self, job: Job, on_output: OutputSink) -> Process:
+        """Start it and leave it running, with a pipe as its standard input and a control channel."""
