@@ -71,7 +71,7 @@ class Timing(_Strict):
 
 
 class Program(_Strict):
-    """For tasks whose submission is a program or artefact: `infer.py` runs in the sandbox over `private/inputs`."""
+    """For submissions that are programs or artefacts: `infer.py` runs in the sandbox on `private/inputs`."""
 
     time: Seconds = 300.0
     """For one run of `infer.py`."""
@@ -83,7 +83,13 @@ class Definition(_Strict):
     version: int = Field(1, ge=1)
     title: str
     category: Literal[
-        "canonical", "classic-kaggle", "kaggle-challenge", "recent-research", "code-improvement", "llm-tools", "own"
+        "canonical",
+        "classic-kaggle",
+        "kaggle-challenge",
+        "recent-research",
+        "code-improvement",
+        "llm-tools",
+        "own",
     ] = "own"
     modality: str
     metric: Metric
@@ -110,7 +116,7 @@ class Task:
     definition: Definition
     folder: Path
     origin: Literal["native", "original"] = "native"
-    """`original`: a folder of the 2023 benchmark (`env/`, `scripts/`), loaded as it is; its code is foreign."""
+    """`original`: a folder of the 2023 benchmark (`env/`, `scripts/`), as it is; its code is foreign."""
 
     @property
     def name(self) -> str:
@@ -136,7 +142,9 @@ def read_definition(file: Path) -> Definition:
     try:
         content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise TaskError(f"{file.parent} has no task.toml; `mlagentbench new-task NAME` makes a folder that has.") from None
+        raise TaskError(
+            f"{file.parent} has no task.toml; `mlagentbench new-task NAME` makes a folder that has."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TaskError(f"{file} is not valid TOML: {error}. Mend the file and try again.") from None
     try:

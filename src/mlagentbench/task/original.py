@@ -1,0 +1,70 @@
+"""Task folders of the benchmark of 2023: `env/` and `scripts/`, loaded as they are. Their code is foreign."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import TaskError
+from mlagentbench.task.definition import Definition, Task
+
+VARIANT = "original"
+"""The only variant of such a task: its data as it lies there, or as its own script makes it."""
+
+_ADDITIONS = "mlagentbench.toml"
+
+
+def is_original(folder: Path) -> bool:
+    return (folder / "env").is_dir() and (folder / "scripts").is_dir()
+
+
+def load_original(folder: Path) -> Task:
+    """The task in `folder`. What its format does not say (the metric's goal, requirements) may be given in a
+    `mlagentbench.toml` beside `env/`, with the keys of `task.toml`, as many as wanted."""
+    problem = folder / "scripts" / "research_problem.txt"
+    if not problem.is_file():
+        raise TaskError(
+            f"{folder} has no scripts/research_problem.txt, so there is nothing to tell an agent."
+        )
+    content: dict[str, Any] = {
+        "name": re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-_") or "original",
+        "title": folder.name,
+        "modality": "unknown",
+        "metric": {"name": "score"},
+        "submission": ".",
+        "entry": "train.py",
+        "read_only": _read_only(folder / "scripts" / "read_only_files.txt"),
+        "variants": {VARIANT: {"description": "the data of the original task folder, as they are"}},
+    }
+    additions = folder / _ADDITIONS
+    try:
+        given = tomllib.loads(additions.read_text(encoding="utf-8")) if additions.is_file() else {}
+        if isinstance(given.get("metric"), dict):
+            given["metric"] = content["metric"] | given["metric"]
+        definition = Definition.model_validate(content | given)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TaskError(f"{additions} is not valid TOML: {error}. Mend the file and try again.") from None
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise TaskError(f"{additions} does not fit a task: {problems}.") from None
+    if set(definition.variants) != {VARIANT}:
+        raise TaskError(
+            f"{additions} names variants, but a folder in the original's format has only {VARIANT!r}."
+        )
+    return Task(definition, folder, origin="original")
+
+
+def _read_only(file: Path) -> list[str]:
+    """Its lines as globs: `./train.csv` is `train.csv`, a folder is all that it holds."""
+    if not file.is_file():
+        return []
+    globs = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        parts = [part for part in line.strip().split("/") if part not in ("", ".")]
+        if parts and ".." not in parts:
+            globs.append("/".join(parts))
+    return globs

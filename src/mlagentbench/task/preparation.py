@@ -1,0 +1,285 @@
+"""Making a task's data ready: once, whole or not at all, the same bytes every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import PreparationError, UsageError
+from mlagentbench.sandbox.spec import Interpreter, Sandbox
+from mlagentbench.task import worker
+from mlagentbench.task.cache import cache_folder, locked, sync_folder, write_durably
+from mlagentbench.task.definition import Task
+from mlagentbench.task.interpreter import find_interpreter, interpreter_for
+from mlagentbench.task.manifest import Manifest, differences, digest_of, record
+from mlagentbench.task.progress import Progress, silent
+from mlagentbench.task.registry import in_suite
+from mlagentbench.units import format_size
+
+_LONGEST = 24 * 3600.0
+_MANIFEST = "prepared.json"
+_CODE_THAT_MAKES_NO_DATA = ("grade.py", "infer.py")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task's data in one variant, and the interpreter that its code runs on."""
+
+    task: Task
+    variant: str
+    seed: int
+    public: Path
+    """Files that the agent may read, at their places in the workspace."""
+    private: Path
+    """What the grader needs, and nothing that an agent wrote may ever see."""
+    starter: Path
+    """Files that the agent finds in its workspace and may change."""
+    interpreter: Interpreter
+    digest: str
+    """Of the content of all prepared files."""
+
+    @property
+    def folder(self) -> Path:
+        return self.public.parent
+
+
+def choose_variant(task: Task, variant: str | None = None) -> str:
+    """The variant that was asked for; without one `mini`, or the only one that there is."""
+    names = list(task.definition.variants)
+    if variant is None:
+        if "mini" in names:
+            return "mini"
+        if len(names) == 1:
+            return names[0]
+    elif variant in names:
+        return variant
+    asked = f"no variant {variant!r}" if variant else "no variant mini"
+    raise UsageError(f"{task.id} has {asked}; it has {', '.join(names)}. Say which with --variant.")
+
+
+def prepare(
+    task: Task,
+    variant: str | None = None,
+    *,
+    seed: int = 0,
+    key: str | None = None,
+    source: Path | None = None,
+    python: str | None = None,
+    progress: Progress | None = None,
+    network: bool = False,
+    sandbox: Sandbox | None = None,
+) -> Prepared:
+    """Make the data ready, unless they are. `source` is what a person downloaded by hand; `network` and
+    `sandbox` are for the scripts of original tasks, which are foreign code."""
+    variant = choose_variant(task, variant)
+    _check_use(task, variant, key, source)
+    interpreter = interpreter_for(task.definition.requirements, python, progress)
+    folder = _data_folder(task, variant, seed, key)
+    tell = progress or silent
+    with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}", progress):
+        _remove_leftovers(folder)
+        manifest = _read_manifest(folder)
+        if manifest is not None:
+            if reason := _stale(task, variant, folder, manifest):
+                tell(f"Making the data of {task.id} ({variant}) again: {reason}.")
+            else:
+                return _prepared(task, variant, seed, folder, interpreter, manifest)
+        tell(f"Making the data of {task.id}, variant {variant}, seed {seed}.")
+        building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            if task.trusted:
+                _make(task, variant, building, _data_seed(seed, key), source, interpreter, progress)
+            else:
+                from mlagentbench.task.foreign import make_original
+
+                make_original(
+                    task, building, interpreter, sandbox=sandbox, network=network, progress=progress
+                )
+            manifest = _finish(task, variant, seed, key, building)
+            _move_into_place(building, folder)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        total = sum(file.size for file in manifest.files)
+        tell(
+            f"{task.id} ({variant}) is ready: {len(manifest.files)} files, {format_size(total)}, in {folder}."
+        )
+        return _prepared(task, variant, seed, folder, interpreter, manifest)
+
+
+def find_prepared(
+    task: Task,
+    variant: str | None = None,
+    *,
+    seed: int = 0,
+    key: str | None = None,
+    python: str | None = None,
+) -> Prepared | None:
+    """The same, if everything is ready and untouched. Looks at sizes and times, not at contents."""
+    variant = choose_variant(task, variant)
+    interpreter = find_interpreter(task.definition.requirements, python)
+    folder = _data_folder(task, variant, seed, key)
+    manifest = _read_manifest(folder)
+    if interpreter is None or manifest is None or _stale(task, variant, folder, manifest):
+        return None
+    return _prepared(task, variant, seed, folder, interpreter, manifest)
+
+
+def verify_prepared(prepared: Prepared) -> list[str]:
+    """Read every file again; what is not as it was prepared, one phrase each."""
+    manifest = _read_manifest(prepared.folder)
+    if manifest is None:
+        return [f"{prepared.folder / _MANIFEST} is missing or damaged"]
+    told = differences(prepared.folder, manifest, _parts(prepared.task), rehash=True)
+    if digest_of(manifest.files) != prepared.digest:
+        told.append("the data were made again since")
+    return told
+
+
+def _parts(task: Task) -> tuple[str, ...]:
+    return ("public", "private") if task.trusted else ("public", "private", "starter")
+
+
+def _check_use(task: Task, variant: str, key: str | None, source: Path | None) -> None:
+    if source is not None and task.definition.variants[variant].source is None:
+        raise UsageError(
+            f"{task.id} makes its {variant} data itself; leave --from out, or give another --variant."
+        )
+    if key is not None and not task.trusted:
+        raise UsageError(f"{task.id} is in the original's format, whose data no key enters; leave --key out.")
+    if key == "":
+        raise UsageError("An empty key keeps nothing secret; give --key a long string, or leave it out.")
+
+
+def _data_folder(task: Task, variant: str, seed: int, key: str | None) -> Path:
+    # Two folders may hold tasks of one name, a copy under repair for instance; their data must not mix.
+    where = "" if in_suite(task) else f"-{hashlib.sha256(os.fsencode(task.folder)).hexdigest()[:8]}"
+    keyed = "" if key is None else f"-k{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    return cache_folder() / "data" / f"{task.id}{where}" / f"{variant}-s{seed}{keyed}"
+
+
+def _data_seed(seed: int, key: str | None) -> int:
+    """What `prepare.py` gets: the seed, or with a key 63 bits that nobody without it can guess."""
+    if key is None:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}:{key}".encode()).digest()[:8]) >> 1
+
+
+def _fingerprint(task: Task, variant: str) -> str:
+    definition = task.definition
+    source = definition.variants[variant].source
+    if task.trusted:
+        files = [
+            file for file in sorted(task.folder.glob("*.py")) if file.name not in _CODE_THAT_MAKES_NO_DATA
+        ]
+    else:
+        files = sorted(file for part in ("env", "scripts") for file in (task.folder / part).rglob("*"))
+    stamps = [[file.relative_to(task.folder).as_posix(), _content_stamp(task, file)] for file in files]
+    identity = [stamps, sorted(definition.requirements), source.model_dump(mode="json") if source else None]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+
+
+def _content_stamp(task: Task, file: Path) -> str | list[int]:
+    """Scripts by content; the files of an original folder, which may be large, by size and time."""
+    if task.trusted:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    status = file.lstat()
+    return [status.st_size, status.st_mtime_ns] if not file.is_dir() else []
+
+
+def _read_manifest(folder: Path) -> Manifest | None:
+    try:
+        return Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValidationError):
+        return None
+
+
+def _stale(task: Task, variant: str, folder: Path, manifest: Manifest) -> str:
+    """Why the data cannot be used as they are; empty where they can."""
+    if manifest.fingerprint != _fingerprint(task, variant):
+        return "what they are made from has changed"
+    return "; ".join(differences(folder, manifest, _parts(task), rehash=False)[:5])
+
+
+def _prepared(
+    task: Task, variant: str, seed: int, folder: Path, interpreter: Interpreter, manifest: Manifest
+) -> Prepared:
+    starter = task.starter if task.trusted else folder / "starter"
+    return Prepared(
+        task, variant, seed, folder / "public", folder / "private", starter, interpreter, manifest.digest
+    )
+
+
+def _make(
+    task: Task,
+    variant: str,
+    building: Path,
+    seed: int,
+    source: Path | None,
+    interpreter: Interpreter,
+    progress: Progress | None,
+) -> None:
+    for part in _parts(task):
+        (building / part).mkdir()
+    arguments: dict[str, str | int | Path | None] = {
+        "variant": variant, "public": building / "public", "private": building / "private", "seed": seed,
+    }  # fmt: skip
+    if (wanted := task.definition.variants[variant].source) is not None:
+        from mlagentbench.task.sources import fetch
+
+        arguments["source"] = fetch(wanted, source, progress)
+    worker.call(
+        task.folder / "prepare.py", "prepare", arguments, interpreter,
+        seconds=_LONGEST, failure=PreparationError, progress=progress,
+    )  # fmt: skip
+
+
+def _finish(task: Task, variant: str, seed: int, key: str | None, building: Path) -> Manifest:
+    if key is not None:
+        if (building / "private" / "key").exists():
+            raise PreparationError(
+                f"prepare.py of {task.id} writes private/key, a name that is kept for --key."
+            )
+        write_durably(building / "private" / "key", key.encode(), mode=0o600)
+    for part in _parts(task):
+        for folder in (building / part, *(path for path in (building / part).rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
+    (building / "private").chmod(0o700)
+    building.chmod(0o755)
+    files = record(building, _parts(task))
+    if task.trusted and not any(file.path.startswith("private/") for file in files):
+        raise PreparationError(
+            f"prepare.py of {task.id} wrote nothing into private/, so nothing could be graded."
+        )
+    manifest = Manifest(
+        task=task.id,
+        variant=variant,
+        seed=seed,
+        keyed=key is not None,
+        fingerprint=_fingerprint(task, variant),
+        digest=digest_of(files),
+        files=files,
+    )
+    write_durably(building / _MANIFEST, manifest.model_dump_json(indent=1).encode())
+    return manifest
+
+
+def _move_into_place(building: Path, folder: Path) -> None:
+    if folder.exists():
+        folder.rename(Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)) / "old")
+    building.rename(folder)
+    sync_folder(folder.parent)
+    _remove_leftovers(folder)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed builds left beside `folder`. The caller holds the lock, so none is going on."""
+    if folder.parent.is_dir():
+        for left in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(left)

@@ -1,0 +1,154 @@
+"""Calls functions of a task's `prepare.py` and `grade.py`, in a process on the task's interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mlagentbench.errors import (
+    GraderFailedError,
+    MLAgentBenchError,
+    PreparationError,
+    SubmissionRefusedError,
+)
+from mlagentbench.sandbox.spec import Interpreter
+from mlagentbench.task.progress import Lines, Progress
+from mlagentbench.units import format_duration
+
+_BOOTSTRAP = Path(__file__).with_name("_bootstrap.py")
+_PACKAGE = Path(__file__).parent.parent
+_TOLD_BY_TYPE = {"SubmissionRefusedError": SubmissionRefusedError, "PreparationError": PreparationError}
+
+
+def call(
+    script: Path,
+    function: str,
+    arguments: Mapping[str, str | int | Path | None],
+    interpreter: Interpreter,
+    *,
+    seconds: float,
+    failure: type[MLAgentBenchError] = GraderFailedError,
+    progress: Progress | None = None,
+) -> Any:
+    """What `function(**arguments)` of the trusted `script` gives back, as far as JSON can carry it.
+
+    A `SubmissionRefusedError` or `PreparationError` raised in the script is raised here; anything else that
+    goes wrong there, time included, is a `failure` that tells the last lines.
+    """
+    told, answer_to = os.pipe()
+    request = {
+        "script": str(script.absolute()),
+        "function": function,
+        "arguments": {name: _as_json(value) for name, value in arguments.items()},
+        "package": str(_PACKAGE),
+        "answer_to": answer_to,
+    }
+    lines = Lines(progress)
+    try:
+        # Its own session, so that all of it can be ended at once; it ends itself when its input ends.
+        process = subprocess.Popen(
+            [str(interpreter.python), "-I", "-B", "-X", "utf8", str(_BOOTSTRAP)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+            env=_environment(),
+            cwd=script.parent,
+            pass_fds=(answer_to,),
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.close(told)
+        raise failure(f"{interpreter.python} could not be started for {script.name}: {error}.") from None
+    finally:
+        os.close(answer_to)
+    try:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        answer = _listen(told, process.stdout.fileno(), lines, time.monotonic() + seconds)
+        if answer == b"":
+            status = process.wait()
+            raise failure(
+                f"{script} ended with status {status} before {function} gave an answer.\n{lines.tail()}"
+            )
+    except BrokenPipeError:
+        raise failure(f"{interpreter.python} ended before it read what to do.\n{lines.tail()}") from None
+    finally:
+        _end(process)
+        os.close(told)
+        lines.close()
+    if answer is None:
+        raise failure(
+            f"{function} of {script} took more than {format_duration(seconds)} and was stopped.\n"
+            f"{lines.tail()}"
+        )
+    return _result(json.loads(answer), script, function, failure)
+
+
+def _result(answer: dict[str, Any], script: Path, function: str, failure: type[MLAgentBenchError]) -> Any:
+    if "error" not in answer:
+        return answer["result"]
+    if told := _TOLD_BY_TYPE.get(answer["error"]):
+        raise told(answer["message"])
+    trace = "\n".join(answer.get("traceback", answer["message"]).rstrip().splitlines()[-20:])
+    raise failure(f"{function} of {script} failed; mend the task. It said:\n{trace}")
+
+
+def _listen(told: int, output: int, lines: Lines, deadline: float) -> bytes | None:
+    """The answer line; empty where the process ended without one, None where the time ran out."""
+    answer = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(told, selectors.EVENT_READ)
+        selector.register(output, selectors.EVENT_READ)
+        while True:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return None
+            ready = {key.fd for key, _ in selector.select(remaining)}
+            if output in ready:
+                if chunk := os.read(output, 65536):
+                    lines.feed(chunk)
+                else:
+                    selector.unregister(output)
+            elif told in ready:
+                chunk = os.read(told, 65536)
+                answer += chunk
+                if answer.endswith(b"\n"):
+                    return answer
+                if not chunk:
+                    return b""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Nothing of it is left when this returns."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
+def _as_json(value: str | int | Path | None) -> object:
+    return {"path": str(value.absolute())} if isinstance(value, Path) else value
+
+
+def _environment() -> dict[str, str]:
+    """From nothing, so that no key gets in; one thread, so that sums come out the same on every machine."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TMPDIR": tempfile.gettempdir(),
+        **one_thread,
+    }
