@@ -12,8 +12,8 @@ ChangeKind = Literal["added", "removed", "changed"]
 @dataclass(frozen=True)
 class Entry:
     """One thing in a snapshot or a listing. `path` is relative, with `/`; bytes that are not UTF-8 are
-    surrogate-escaped. `hash` names a file's content (or a folder's tree) in the store; `target` is a link's text.
-    An `unkept` entry existed but its content was not kept; `target` then says why in a few words."""
+    surrogate-escaped. `hash` names a file's content (or a folder's tree) in the store; `target` is a link's
+    text. An `unkept` entry existed but its content was not kept; `target` then says why in a few words."""
 
     path: str
     kind: EntryKind
@@ -36,9 +36,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A whole workspace at one instant: the hash of its root tree in the store, what differs from the snapshot
-    before it, and sentences about what was found wrong and set right (a read-only place that was replaced, a file
-    too large to keep)."""
+    """A whole workspace at one instant: the hash of its root tree in the store, what differs from the
+    snapshot before it, and sentences about what was found wrong and set right (a read-only place that was
+    replaced, a file too large to keep)."""
 
     id: str
     changes: tuple[Change, ...]

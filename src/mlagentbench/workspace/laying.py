@@ -1,0 +1,71 @@
+"""Snapshots back into folders, exactly: modes, empty folders, links that lead nowhere, FIFOs and sockets."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.workspace.copying import copy_and_hash, hash_of, try_reflink
+from mlagentbench.workspace.removal import folder_at, root_folder
+from mlagentbench.workspace.scanning import Fresh, key_of
+from mlagentbench.workspace.store import Store
+from mlagentbench.workspace.tree import Node, load_all
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def materialise(store: Store, name: str, folder: Path) -> None:
+    """Make `folder`, which must be empty or not there, hold what the snapshot called `name` holds.
+
+    Device nodes and what was not kept are left out.
+    """
+    root = load_all(store, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    with root_folder(folder, 0o700) as descriptor:
+        with os.scandir(descriptor) as listing:
+            if next(listing, None) is not None:
+                raise UsageError(f"{folder} is not empty; give an empty folder to lay a snapshot into.")
+        lay_children(store, root, descriptor, [])
+    folder.chmod(root.mode)
+
+
+def lay_children(store: Store, node: Node, folder: int, fresh: Fresh) -> None:
+    """Lay everything in `node` into the empty folder open as `folder`; `fresh` gets the files' new keys."""
+    for name, child in (node.children or {}).items():
+        lay(store, name, child, folder, fresh)
+
+
+def lay(store: Store, name: str, node: Node, folder: int, fresh: Fresh) -> None:
+    """Lay one entry, under a name that is free."""
+    if node.kind == "file":
+        _lay_file(store, name, node, folder, fresh)
+    elif node.kind == "folder":
+        os.mkdir(name, 0o700, dir_fd=folder)
+        with folder_at(folder, name, 0o700) as inner:
+            lay_children(store, node, inner, fresh)
+            os.fchmod(inner, node.mode)
+    elif node.kind == "link":
+        os.symlink(node.target, name, dir_fd=folder)
+    elif node.kind in ("fifo", "socket"):
+        os.mknod(name, (stat.S_IFIFO if node.kind == "fifo" else stat.S_IFSOCK) | 0o600, dir_fd=folder)
+        os.chmod(name, node.mode, dir_fd=folder)
+
+
+def _lay_file(store: Store, name: str, node: Node, folder: int, fresh: Fresh) -> None:
+    descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
+    try:
+        with store.open(node.hash) as source:
+            if try_reflink(source.fileno(), descriptor):
+                found, _ = hash_of(source.fileno())
+            else:
+                found, _ = copy_and_hash(source.fileno(), descriptor)
+        if found != node.hash:
+            raise RecordError(
+                f"Object {node.hash} is damaged in the store {store.folder}; restore it from a copy."
+            )
+        os.fchmod(descriptor, node.mode)
+        fresh.append((node, key_of(os.fstat(descriptor))))
+    finally:
+        os.close(descriptor)
