@@ -50,8 +50,8 @@ def interpreter_for(
     folder = _folder_for(requirements)
     if ready := _read_ready(folder):
         return ready
-    with locked(folder.with_suffix(".lock"), "the same interpreter", progress):
-        return _read_ready(folder) or _build(folder, requirements, progress or silent)
+    with locked(folder.with_suffix(".lock"), "the same interpreter", progress) as lock:
+        return _read_ready(folder) or _build(folder, requirements, progress or silent, lock)
 
 
 def find_interpreter(requirements: Sequence[str], python: str | None = None) -> Interpreter | None:
@@ -71,7 +71,7 @@ def _base_python() -> str:
     return str(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def _build(folder: Path, requirements: Sequence[str], progress: Progress) -> Interpreter:
+def _build(folder: Path, requirements: Sequence[str], progress: Progress, lock: int) -> Interpreter:
     if folder.exists():
         progress(f"Removing an interpreter that was never finished: {folder}.")
         shutil.rmtree(folder)
@@ -83,6 +83,7 @@ def _build(folder: Path, requirements: Sequence[str], progress: Progress) -> Int
         "The virtual environment could not be made",
         "Install your system's package for venv (python3-venv), or name an interpreter with --python.",
         progress,
+        lock,
     )
     python = folder / "bin" / "python"
     if wanted:
@@ -93,6 +94,7 @@ def _build(folder: Path, requirements: Sequence[str], progress: Progress) -> Int
             "Is this machine offline, or is a version not made for this Python? Try again with a connection, "
             "or name an interpreter that has them with --python.",
             progress,
+            lock,
         )  # fmt: skip
     found = _probe(python)
     if found["holds_harness"]:
@@ -204,12 +206,17 @@ def _roots(python: Path, found: dict[str, Any]) -> tuple[Path, ...]:
     return tuple(sorted(kept, key=lambda folder: folder != first))
 
 
-def _run(argv: list[str], failed: str, advice: str, progress: Progress) -> None:
+def _run(argv: list[str], failed: str, advice: str, progress: Progress, lock: int) -> None:
     """Run a builder with its output streamed; on failure tell its last lines and what to do."""
     lines = Lines(progress)
     environment = {name: value for name, value in os.environ.items() if _KEPT_FOR_PIP.fullmatch(name)}
     with subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        pass_fds=(lock,),
     ) as process:
         assert process.stdout is not None
         try:

@@ -38,7 +38,7 @@ def layout(prepared: Prepared) -> Layout:
     """All of `public/`, shown; the starter's files, copied or, where the task says so, shown."""
     shown = {entry.name: entry for entry in sorted(prepared.public.iterdir())}
     copied: dict[str, Path] = {}
-    for place, source in files_of(starter_of(prepared)).items():
+    for place, source in files_of(prepared.starter).items():
         if any(fnmatch(place, glob) for glob in prepared.task.definition.read_only):
             shown[place] = source
         elif place.partition("/")[0] in shown:
@@ -48,10 +48,6 @@ def layout(prepared: Prepared) -> Layout:
         else:
             copied[place] = source
     return Layout(copied, shown)
-
-
-def starter_of(prepared: Prepared) -> Path:
-    return prepared.task.starter
 
 
 def files_of(folder: Path) -> dict[str, Path]:

@@ -83,7 +83,7 @@ def prepare(
     interpreter = interpreter_for(task.definition.requirements, python, progress)
     folder = _data_folder(task, variant, seed, key)
     tell = progress or silent
-    with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}", progress):
+    with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}", progress) as lock:
         _remove_leftovers(folder)
         manifest = _read_manifest(folder)
         if manifest is not None:
@@ -95,7 +95,7 @@ def prepare(
         building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             if task.trusted:
-                _make(task, variant, building, _data_seed(seed, key), source, interpreter, progress)
+                _make(task, variant, building, _data_seed(seed, key), source, interpreter, progress, lock)
             else:
                 from mlagentbench.task.foreign import make_original
 
@@ -224,6 +224,7 @@ def _make(
     source: Path | None,
     interpreter: Interpreter,
     progress: Progress | None,
+    lock: int,
 ) -> None:
     for part in _parts(task):
         (building / part).mkdir()
@@ -236,7 +237,7 @@ def _make(
         arguments["source"] = fetch(wanted, source, progress)
     worker.call(
         task.folder / "prepare.py", "prepare", arguments, interpreter,
-        seconds=_LONGEST, failure=PreparationError, progress=progress,
+        seconds=_LONGEST, failure=PreparationError, progress=progress, lock=lock,
     )  # fmt: skip
 
 

@@ -35,13 +35,18 @@ def call(
     interpreter: Interpreter,
     *,
     seconds: float,
+    silence: float | None = None,
+    environment: Mapping[str, str] | None = None,
+    lock: int | None = None,
     failure: type[MLAgentBenchError] = GraderFailedError,
     progress: Progress | None = None,
 ) -> Any:
     """What `function(**arguments)` of the trusted `script` gives back, as far as JSON can carry it.
 
     A `SubmissionRefusedError` or `PreparationError` raised in the script is raised here; anything else that
-    goes wrong there, time included, is a `failure` that tells the last lines.
+    goes wrong there, time included, is a `failure` that tells the last lines. It is stopped after `seconds`, or
+    when it has said nothing for `silence` seconds. Without an `environment` it gets one with nothing in it. A
+    `lock` is what `cache.locked` yields.
     """
     told, answer_to = os.pipe()
     request = {
@@ -60,9 +65,9 @@ def call(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             bufsize=0,
-            env=_environment(),
+            env=_bare_environment() if environment is None else dict(environment),
             cwd=script.parent,
-            pass_fds=(answer_to,),
+            pass_fds=(answer_to,) if lock is None else (answer_to, lock),
             start_new_session=True,
         )
     except OSError as error:
@@ -73,7 +78,7 @@ def call(
     try:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(request).encode() + b"\n")
-        answer = _listen(told, process.stdout.fileno(), lines, time.monotonic() + seconds)
+        answer = _listen(told, process.stdout.fileno(), lines, seconds, silence)
         if answer == b"":
             status = process.wait()
             raise failure(
@@ -86,10 +91,10 @@ def call(
         os.close(told)
         lines.close()
     if answer is None:
-        raise failure(
-            f"{function} of {script} took more than {format_duration(seconds)} and was stopped.\n"
-            f"{lines.tail()}"
-        )
+        limit = f"took more than {format_duration(seconds)}"
+        if silence is not None:
+            limit += f", or said nothing for {format_duration(silence)},"
+        raise failure(f"{function} of {script} {limit} and was stopped.\n{lines.tail()}")
     return _result(json.loads(answer), script, function, failure)
 
 
@@ -102,9 +107,10 @@ def _result(answer: dict[str, Any], script: Path, function: str, failure: type[M
     raise failure(f"{function} of {script} failed; mend the task. It said:\n{trace}")
 
 
-def _listen(told: int, output: int, lines: Lines, deadline: float) -> bytes | None:
+def _listen(told: int, output: int, lines: Lines, seconds: float, silence: float | None) -> bytes | None:
     """The answer line; empty where the process ended without one, None where the time ran out."""
     answer = b""
+    deadline = time.monotonic() + seconds
     with selectors.DefaultSelector() as selector:
         selector.register(told, selectors.EVENT_READ)
         selector.register(output, selectors.EVENT_READ)
@@ -112,7 +118,9 @@ def _listen(told: int, output: int, lines: Lines, deadline: float) -> bytes | No
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return None
-            ready = {key.fd for key, _ in selector.select(remaining)}
+            ready = {key.fd for key, _ in selector.select(min(remaining, silence or remaining))}
+            if not ready:
+                return None
             if output in ready:
                 if chunk := os.read(output, 65536):
                     lines.feed(chunk)
@@ -143,7 +151,7 @@ def _as_json(value: str | int | Path | None) -> object:
     return {"path": str(value.absolute())} if isinstance(value, Path) else value
 
 
-def _environment() -> dict[str, str]:
+def _bare_environment() -> dict[str, str]:
     """From nothing, so that no key gets in; one thread, so that sums come out the same on every machine."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {

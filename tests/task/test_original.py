@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from mlagentbench.errors import TaskError
+from mlagentbench.task.definition import Limits
+from mlagentbench.task.problem import problem_text
+from mlagentbench.task.registry import load_task
+
+
+def test_a_folder_of_the_original_loads_as_it_is(original):
+    task = load_task(original)
+    assert (task.name, task.origin, task.trusted) == ("old-task", "original", False)
+    assert task.starter == original / "env"
+    assert list(task.definition.variants) == ["original"]
+    assert task.definition.entry == "train.py"
+    assert task.definition.submission == "."
+    assert task.definition.metric.goal is None
+    assert problem_text(task, "original", Limits()) == "Make {train.py} better."
+
+
+def test_its_read_only_lines_mean_the_files_that_they_name(original):
+    assert load_task(original).definition.read_only == ("train.csv", "data/*")
+
+
+def test_what_its_format_does_not_say_can_be_added_beside_it(original):
+    (original / "mlagentbench.toml").write_text(
+        'requirements = ["numpy==2.2.6"]\n[metric]\ngoal = "minimize"\n[limits]\ntime = "2h"\n'
+    )
+    definition = load_task(original).definition
+    assert definition.metric.goal == "minimize"
+    assert definition.metric.name == "score"
+    assert definition.requirements == ("numpy==2.2.6",)
+    assert definition.limits.time == 7200
+
+
+@pytest.mark.parametrize("content", ["metric = 3", "[variants.mini]\ndescription = 'x'", "= "])
+def test_additions_that_do_not_fit_are_told(original, content):
+    (original / "mlagentbench.toml").write_text(content)
+    with pytest.raises(TaskError, match=r"mlagentbench\.toml"):
+        load_task(original)
+
+
+def test_without_a_problem_there_is_nothing_to_do(original):
+    (original / "scripts" / "research_problem.txt").unlink()
+    with pytest.raises(TaskError, match="nothing to tell an agent"):
+        load_task(original)
