@@ -1,0 +1,97 @@
+"""A benchmark in which language agents do machine-learning research, with results that can be trusted.
+
+Importing this package costs next to nothing: each name is loaded when it is first used.
+
+>>> import mlagentbench
+>>> mlagentbench.Action("List Files", {"dir_path": "."}).name
+'List Files'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlagentbench._lazy import attach
+
+if TYPE_CHECKING:
+    from mlagentbench.audit.audit import audit
+    from mlagentbench.cli.catalogue import info, list, prepare
+    from mlagentbench.cli.health import doctor
+    from mlagentbench.cli.reading import checkout, show
+    from mlagentbench.environment.environment import Environment
+    from mlagentbench.environment.setup import make
+    from mlagentbench.evaluation.groups import compare
+    from mlagentbench.evaluation.verdicts import grade, grade_file
+    from mlagentbench.grading.grade import Grade
+    from mlagentbench.launch.run import Run, fork, resume, run
+    from mlagentbench.launch.verify import verify
+    from mlagentbench.record.collecting import gc
+    from mlagentbench.record.packing import pack, unpack
+    from mlagentbench.record.steps import Action, Observation
+    from mlagentbench.task.definition import Task
+    from mlagentbench.task.new import new_task
+    from mlagentbench.task.registry import load_task
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Action",
+    "Environment",
+    "Grade",
+    "Observation",
+    "Run",
+    "Task",
+    "__version__",
+    "audit",
+    "checkout",
+    "compare",
+    "doctor",
+    "fork",
+    "gc",
+    "grade",
+    "grade_file",
+    "info",
+    "list",
+    "load_task",
+    "make",
+    "new_task",
+    "pack",
+    "prepare",
+    "resume",
+    "run",
+    "show",
+    "unpack",
+    "verify",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Action": "mlagentbench.record.steps",
+        "Environment": "mlagentbench.environment.environment",
+        "Grade": "mlagentbench.grading.grade",
+        "Observation": "mlagentbench.record.steps",
+        "Run": "mlagentbench.launch.run",
+        "Task": "mlagentbench.task.definition",
+        "audit": "mlagentbench.audit.audit",
+        "checkout": "mlagentbench.cli.reading",
+        "compare": "mlagentbench.evaluation.groups",
+        "doctor": "mlagentbench.cli.health",
+        "fork": "mlagentbench.launch.run",
+        "gc": "mlagentbench.record.collecting",
+        "grade": "mlagentbench.evaluation.verdicts",
+        "grade_file": "mlagentbench.evaluation.verdicts",
+        "info": "mlagentbench.cli.catalogue",
+        "list": "mlagentbench.cli.catalogue",
+        "load_task": "mlagentbench.task.registry",
+        "make": "mlagentbench.environment.setup",
+        "new_task": "mlagentbench.task.new",
+        "pack": "mlagentbench.record.packing",
+        "prepare": "mlagentbench.cli.catalogue",
+        "resume": "mlagentbench.launch.run",
+        "run": "mlagentbench.launch.run",
+        "show": "mlagentbench.cli.reading",
+        "unpack": "mlagentbench.record.packing",
+        "verify": "mlagentbench.launch.verify",
+    },
+)
