@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from mlagentbench.units import format_duration, format_size
+
 LimitName = Literal["time", "memory", "processes", "disk", "files", "output"]
 
 
@@ -53,11 +55,11 @@ class Service:
 class Job:
     """One program to start.
 
-    `argv[0]` is a path or a name looked up in the sandbox's PATH. The workspace is writable and is the working
-    folder; each entry of `read_only` (a place inside the workspace, relative, with `/`) is covered by a file or
-    folder of the host that no process inside can change. `hidden` folders are never visible, even where a visible
-    folder contains them. `environment` is all that the program gets, together with what the backend must set
-    (PATH, HOME, TMPDIR, LANG).
+    `argv[0]` is a path or a name looked up in the sandbox's PATH. The workspace is writable and is the
+    working folder; each entry of `read_only` (a place inside the workspace, relative, with `/`) is covered
+    by a file or folder of the host that no process inside can change. `hidden` folders and files are masked
+    wherever a visible folder contains them. `environment` is all that the program gets, together with what
+    the backend must set (PATH, HOME, TMPDIR, LANG).
     """
 
     argv: tuple[str, ...]
@@ -82,7 +84,22 @@ class LimitReached:
     value: float
     """The limit's own value, in seconds, bytes or pieces."""
 
-    def sentence(self) -> str: ...
+    def sentence(self) -> str:
+        """What to tell whoever wrote the program.
+
+        >>> LimitReached("memory", 4 * 10**9).sentence()
+        'It was stopped: it used more memory than the limit of 4 GB.'
+        """
+        size = format_size(self.value)
+        reasons: dict[LimitName, str] = {
+            "time": f"it ran longer than the limit of {format_duration(self.value)}",
+            "memory": f"it used more memory than the limit of {size}",
+            "processes": f"it had more processes and threads than the limit of {self.value:.0f}",
+            "disk": f"it wrote more to disk than the limit of {size}",
+            "files": f"it made more files than the limit of {self.value:.0f}",
+            "output": f"it printed more than the limit of {size}",
+        }
+        return f"It was stopped: {reasons[self.name]}."
 
 
 @dataclass(frozen=True)
@@ -109,8 +126,8 @@ class Process(Protocol):
         """Write to its standard input."""
 
     def receive(self, seconds: float) -> bytes | None:
-        """The next message that it wrote to its control channel (descriptor in `MLAGENTBENCH_CONTROL_FD`), as one
-        line without its newline. None when it ended or was stopped instead; then `wait` tells how."""
+        """The next message that it wrote to its control channel (descriptor in `MLAGENTBENCH_CONTROL_FD`),
+        as one line without its newline. None when it ended or was stopped instead; then `wait` tells how."""
 
     def freeze(self) -> None:
         """Stop every process of it, so that nothing of it runs until `thaw`."""
@@ -138,8 +155,8 @@ class Sandbox(Protocol):
         """Where the program sees the workspace."""
 
     def links_read_only(self) -> bool:
-        """True where read-only places must be symbolic links in the workspace on disk (the backend cannot mount)
-        rather than empty mount points."""
+        """True where read-only places must be symbolic links in the workspace on disk (the backend cannot
+        mount) rather than empty mount points."""
 
     def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
         """Start it, stream its output, hold its limits; return when no process of it is left."""

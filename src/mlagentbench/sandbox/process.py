@@ -1,0 +1,421 @@
+"""The one place that starts a program, drains its output, holds its limits, and ends it.
+
+One thread does all of it: the one that started the program, because the kernel's "die with the parent"
+follows the thread. Standard output and standard error are one pipe, so that their order is kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from io import FileIO
+
+from mlagentbench.errors import SandboxError
+from mlagentbench.sandbox import cgroup, limits
+from mlagentbench.sandbox.launch import GO, READY, Channels, Handle, Planner
+from mlagentbench.sandbox.spec import Job, LimitReached, OutputSink, Result
+from mlagentbench.sandbox.tree import Descendants
+from mlagentbench.sandbox.watcher import Watcher
+
+_CHUNK = 1 << 16
+_SETUP_SECONDS = 60.0
+_END_SECONDS = 15.0
+_WITHOUT_PIDFD = 0.02
+_HIGHEST_SIGNAL = 64
+
+
+class Supervisor:
+    """One program from start to end, all of it in `run`. Other threads may only call `ask_stop` and `send`,
+    and may read `handle` and `group`."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        job: Job,
+        on_output: OutputSink,
+        stdin: bytes = b"",
+        on_message: Callable[[bytes], None] | None = None,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """With `on_message` the program stays: it gets a control channel, its standard input stays open for
+        `send`, and no deadline is set. `on_ready` is told when it is let go."""
+        self._planner = planner
+        self._job = job
+        self._on_output = on_output
+        self._on_message = on_message
+        self._on_ready = on_ready
+        self._pending = bytearray(stdin)
+        self._stack = ExitStack()
+        self._poll = select.poll()
+        self._listening: set[FileIO] = set()
+        self._status_text = self._own_words = b""
+        self._message = bytearray()
+        self._exit_code: int | None = None
+        self._signal: int | None = None
+        self._ready = self._ended = self._waits_to_write = False
+        self._launcher_peak = self._written = 0
+        self._limit: LimitReached | None = None
+        self._stop_asked: LimitReached | bool = False
+        self._stopping_since: float | None = None
+        self._watcher: Watcher | None = None
+        self.handle: Handle | None = None
+        self.group: cgroup.Group | None = None
+        self.frozen = False
+
+    def run(self) -> Result:
+        """Start it and stay until no process of it is left."""
+        with self._stack:
+            self._start()
+            try:
+                while not self._ended:
+                    self._turn()
+            finally:
+                self._reap()
+            self._drain_all()
+            return self._result()
+
+    def ask_stop(self, limit: LimitReached | None = None) -> None:
+        """End it as soon as its own thread sees this."""
+        self._stop_asked = limit or True
+        self.wake()
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input."""
+        self._pending += data
+        self.wake()
+
+    def descendants(self, handle: Handle) -> Descendants:
+        """All its processes, as the host numbers them."""
+        own = self._launch.confinement.root_belongs
+        return Descendants(handle.root if own else handle.outer, inclusive=own)
+
+    def wake(self) -> None:
+        """Make its thread look at what others have asked for."""
+        if not self._wake_writer.closed:
+            self._wake_writer.write(b"w")
+
+    # Starting
+
+    def _start(self) -> None:
+        self._output, output_inside = self._pipe()
+        self._status, status_inside = self._pipe()
+        stdin_inside, self._stdin = self._pipe()
+        self._wake_reader, self._wake_writer = self._pipe()
+        self._control: FileIO | None = None
+        inside = [output_inside, status_inside, stdin_inside]
+        control_inside: int | None = None
+        if self._on_message:
+            self._control, control = self._pipe()
+            inside.append(control)
+            # A shell can only name single digits in redirections: keep clear of them.
+            control_inside = fcntl.fcntl(control.fileno(), fcntl.F_DUPFD_CLOEXEC, 10)
+        channels = Channels(status_inside.fileno(), control_inside)
+        if control_inside is not None:
+            channels.stack.callback(os.close, control_inside)
+        self._stack.enter_context(channels.later)
+        with channels.stack:
+            self._launch = self._planner(self._job, channels)
+            self._own_peak = limits.own_peak_memory()
+            self._process = self._spawn(stdin_inside, output_inside)
+        self._started = time.monotonic()
+        self._deadline: float | None = self._started + _SETUP_SECONDS
+        for end in inside:
+            end.close()
+        self._exit = _pidfd(self._process.pid, self._stack)
+        if not self._launch.reports:
+            self._meet(self._process.pid)
+        for reader in (self._output, self._status, self._control, self._wake_reader):
+            if reader is not None:
+                self._listen(reader)
+        if self._exit is not None:
+            self._poll.register(self._exit, select.POLLIN)
+        os.set_blocking(self._stdin.fileno(), False)
+        os.set_blocking(self._wake_writer.fileno(), False)
+
+    def _pipe(self) -> tuple[FileIO, FileIO]:
+        reader, writer = os.pipe()
+        return self._stack.enter_context(FileIO(reader, "rb")), self._stack.enter_context(
+            FileIO(writer, "wb")
+        )
+
+    def _listen(self, reader: FileIO) -> None:
+        os.set_blocking(reader.fileno(), False)
+        self._poll.register(reader.fileno(), select.POLLIN)
+        self._listening.add(reader)
+
+    def _spawn(self, stdin: FileIO, output: FileIO) -> subprocess.Popen[bytes]:
+        launch = self._launch
+        try:
+            # A session of its own: an interrupt typed at the harness's terminal is the harness's to handle.
+            return subprocess.Popen(
+                launch.argv,
+                stdin=stdin,
+                stdout=output,
+                stderr=output,
+                env=dict(launch.environment),
+                cwd=launch.folder,
+                pass_fds=launch.descriptors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"{launch.argv[0]} could not be started: {error}.") from error
+
+    def _meet(self, root: int) -> None:
+        """The first process inside is known by its number."""
+        descriptor = self._exit if root == self._process.pid else _pidfd(root, self._stack)
+        self.handle = Handle(self._process.pid, root, descriptor)
+
+    def _let_go(self) -> None:
+        """The walls stand and the first process waits: put the limits on it, then let it run."""
+        if self.handle is None:
+            raise SandboxError("The sandbox did not say which process is its first.")
+        confinement = self._launch.confinement
+        if not confinement.holds_limits:
+            found = cgroup.hierarchies()
+            limits.put_on(self.handle.root, self._job, confinement.overhead)
+            self.group = cgroup.Group(
+                found, self._job.limits, overhead=confinement.overhead, freezable=self._on_message is not None
+            )
+            self._stack.callback(self.group.remove)
+            self.group.add(self.handle.root)
+        self._watcher = Watcher(
+            self._job.limits,
+            self._job.workspace,
+            confinement.tree(self.handle),
+            overhead=confinement.overhead,
+            memory_folders=confinement.memory_folders(self.handle),
+        )
+        self._stack.callback(self._watcher.close)
+        self._ready = True
+        self._started = time.monotonic()
+        self._deadline = None if self._on_message else self._started + self._job.limits.seconds
+        self._pending[:0] = GO
+        self._on_ready()
+
+    # Running
+
+    def _turn(self) -> None:
+        self._feed()
+        ready = {descriptor for descriptor, _ in self._poll.poll(self._pause())}
+        if self._wake_reader.fileno() in ready:
+            self._wake_reader.read(_CHUNK)
+        if self._status.fileno() in ready:
+            self._read_status()
+        if self._control is not None and self._control.fileno() in ready:
+            # What was printed before a message must be delivered before it.
+            self._drain()
+            self._read_control()
+        elif self._output.fileno() in ready:
+            self._read_output()
+        if self._stop_asked and self._stopping_since is None:
+            self._stop(self._stop_asked if isinstance(self._stop_asked, LimitReached) else None)
+        if self._exit is None:
+            self._ended = (
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            )
+        elif self._exit in ready:
+            self._ended = True
+        if not self._ended:
+            self._watch(time.monotonic())
+
+    def _pause(self) -> int:
+        """Milliseconds until something has to be looked at, rounded up."""
+        moments = [self._deadline] if self._deadline else []
+        if self._stopping_since is not None:
+            moments = [self._stopping_since + _END_SECONDS]
+        elif self._watcher and not self.frozen:
+            moments.append(self._watcher.next_look)
+        pause = min(moments) - time.monotonic() if moments else 60.0
+        if self._exit is None:
+            pause = min(pause, _WITHOUT_PIDFD)
+        return max(0, int(pause * 1000) + 1)
+
+    def _watch(self, now: float) -> None:
+        if self._stopping_since is not None:
+            if now > self._stopping_since + _END_SECONDS:
+                self._process.kill()
+            return
+        if self._deadline and now >= self._deadline:
+            self._stop(LimitReached("time", self._job.limits.seconds) if self._ready else None)
+        elif self._watcher and not self.frozen and now >= self._watcher.next_look:
+            reached = self._watcher.look(now) or (self.group.reached() if self.group else None)
+            if reached:
+                self._stop(reached)
+
+    def _stop(self, limit: LimitReached | None) -> None:
+        self._limit = self._limit or limit
+        self._stopping_since = time.monotonic()
+        if self._watcher:
+            self._watcher.note_time()
+        if self.handle is None:
+            self._process.kill()
+        else:
+            self._launch.confinement.end(self.handle)
+
+    def _feed(self) -> None:
+        """Give it what its standard input still lacks, and close that when there will be no more."""
+        if not self._ready or self._stdin.closed:
+            return
+        descriptor = self._stdin.fileno()
+        try:
+            while self._pending:
+                written = os.write(descriptor, self._pending[:_CHUNK])
+                del self._pending[:written]
+        except BlockingIOError:
+            self._poll.register(descriptor, select.POLLOUT)
+            self._waits_to_write = True
+            return
+        except BrokenPipeError:
+            self._pending.clear()
+        if self._waits_to_write:
+            self._poll.unregister(descriptor)
+            self._waits_to_write = False
+        if not self._on_message:
+            self._stdin.close()
+
+    def _read_status(self) -> None:
+        text = self._read(self._status)
+        *lines, self._status_text = (self._status_text + text).split(b"\n")
+        for line in lines:
+            told = json.loads(line)
+            if "child-pid" in told:
+                self._meet(told["child-pid"])
+            self._exit_code = told.get("exit-code", self._exit_code)
+            self._signal = told.get("signal", self._signal)
+            self._launcher_peak = told.get("peak-memory", self._launcher_peak)
+
+    def _read_output(self) -> bool:
+        """One chunk; False when there is nothing more for now."""
+        chunk = self._read(self._output)
+        if not self._ready and chunk:
+            self._own_words += chunk
+            before, mark, chunk = self._own_words.partition(READY)
+            if mark:
+                self._own_words = before
+                self._read_status()
+                self._let_go()
+        if chunk:
+            room = self._job.limits.output - self._written
+            self._written += len(chunk)
+            if room > 0 and self._ready:
+                self._on_output(chunk[:room])
+            if len(chunk) > room and self._stopping_since is None:
+                self._stop(LimitReached("output", self._job.limits.output))
+            return True
+        return False
+
+    def _read_control(self) -> None:
+        assert self._control is not None and self._on_message is not None
+        self._message += self._read(self._control)
+        *lines, rest = bytes(self._message).split(b"\n")
+        self._message = bytearray(rest)
+        for line in lines:
+            self._on_message(line)
+        if len(rest) > self._job.limits.output and self._stopping_since is None:
+            self._stop(LimitReached("output", self._job.limits.output))
+
+    def _read(self, reader: FileIO) -> bytes:
+        """What is there; at the end of it, listens no more."""
+        chunk = reader.read(_CHUNK)
+        if chunk == b"" and reader in self._listening:
+            self._listening.remove(reader)
+            self._poll.unregister(reader.fileno())
+        return chunk or b""
+
+    def _drain(self) -> None:
+        while self._read_output():
+            pass
+
+    # Ending
+
+    def _reap(self) -> None:
+        """Wait for the outer process; make sure that nothing is left behind it."""
+        if not self._ended and self._stopping_since is None:
+            self._stop(None)
+        self._stdin.close()
+        if not self._ended and self._exit is not None and not _wait_readable(self._exit, _END_SECONDS):
+            self._process.kill()
+        _, self._wait_status, self._usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(self._wait_status)
+        self._wall = time.monotonic() - self._started
+        if self.group:
+            self.group.kill()
+        if self.handle:
+            self._launch.confinement.end(self.handle)
+            root = self.handle.root_descriptor
+            if root is not None and root != self._exit:
+                _wait_readable(root, _END_SECONDS)
+
+    def _drain_all(self) -> None:
+        self._drain()
+        self._read_status()
+        if self._control is not None:
+            self._read_control()
+
+    def _result(self) -> Result:
+        engine_limit = self._launch.confinement.finish()
+        if not self._ready:
+            words = self._own_words.decode(errors="replace").strip() or "it ended without a word"
+            raise SandboxError(f"The sandbox could not be set up: {words}. Run `mlagentbench doctor`.")
+        exit_status, number = self._ending()
+        limit = self._limit or (self.group.reached() if self.group else None)
+        if engine_limit == "memory":
+            limit = limit or LimitReached("memory", self._job.limits.memory)
+        if number == signal.SIGXFSZ:
+            limit = limit or LimitReached("disk", self._job.limits.disk)
+        if limit is None and self._watcher:
+            limit = self._watcher.look_at_end()
+        seen = self._watcher.cpu_seconds if self._watcher else 0.0
+        return Result(
+            exit_status=exit_status,
+            signal=number,
+            limit=limit,
+            wall_seconds=self._wall,
+            cpu_seconds=max(self._usage.ru_utime + self._usage.ru_stime, seen),
+            peak_memory=self._peak_memory(),
+            output_bytes=self._written,
+        )
+
+    def _ending(self) -> tuple[int | None, int | None]:
+        """Exit status or signal. bubblewrap and shells tell of a signal as 128 and its number."""
+        if self._signal is not None:
+            return None, self._signal
+        code = self._exit_code
+        if code is None:
+            code = os.waitstatus_to_exitcode(self._wait_status)
+            if self._launch.reports:
+                return None, signal.SIGKILL
+        if code < 0:
+            return None, -code
+        if self._launch.tells_signals_as_status and 128 < code <= 128 + _HIGHEST_SIGNAL:
+            return None, code - 128
+        return code, None
+
+    def _peak_memory(self) -> int:
+        """The kernel's figure for the largest process, unless it only shows this process from before the
+        start of the other; and what was seen of all together."""
+        seen = max(self._watcher.peak_memory if self._watcher else 0, self._launcher_peak)
+        told = limits.maximum_resident(self._usage)
+        return max(seen, told) if told > self._own_peak or not seen else seen
+
+
+def _pidfd(pid: int, stack: ExitStack) -> int | None:
+    """A descriptor that becomes readable when the process ends; None on systems without."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    descriptor = os.pidfd_open(pid)
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _wait_readable(descriptor: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(int(seconds * 1000)))

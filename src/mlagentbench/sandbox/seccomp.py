@@ -1,0 +1,231 @@
+"""A system-call filter, assembled by hand: no library is needed to build it and no process to load it.
+
+It stops what agent code never needs and what has been a way out before: other architectures' calls,
+io_uring, bpf, tracing of other processes, keyrings, mounts, new namespaces. Memory that no process is seen
+to hold (memfd, System V shared memory) is refused as well, since it would escape the count of memory in use.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from mlagentbench.errors import SandboxUnavailableError
+
+_LOAD_WORD, _AND, _RETURN = 0x20, 0x54, 0x06
+_JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST = 0x15, 0x35
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+_ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+_SOCK_STREAM, _SOCK_TYPE_MASK = 1, 0xF
+_NEW_NAMESPACES = 0x7E020000
+"""Every CLONE_NEW* flag that clone() takes."""
+_TERMINAL_INJECTION = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX."""
+
+_ABSENT = (
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "memfd_create",
+    "memfd_secret",
+    "clone3",
+    "shmget",
+)
+_REFUSED = (
+    *(
+        "bpf",
+        "perf_event_open",
+        "userfaultfd",
+        "keyctl",
+        "add_key",
+        "request_key",
+        "kexec_load",
+        "kexec_file_load",
+    ),
+    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd"),
+    *(
+        "open_by_handle_at",
+        "name_to_handle_at",
+        "unshare",
+        "setns",
+        "mount",
+        "umount2",
+        "pivot_root",
+        "chroot",
+    ),
+    *("open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"),
+    *(
+        "init_module",
+        "finit_module",
+        "delete_module",
+        "reboot",
+        "swapon",
+        "swapoff",
+        "acct",
+        "syslog",
+        "quotactl",
+    ),
+    *(
+        "settimeofday",
+        "clock_settime",
+        "clock_adjtime",
+        "adjtimex",
+        "lookup_dcookie",
+        "fanotify_init",
+        "vhangup",
+    ),
+)
+
+_X86_64 = {
+    **{"shmget": 29, "socket": 41, "clone": 56, "ioctl": 16, "ptrace": 101, "syslog": 103, "vhangup": 153},
+    **{"pivot_root": 155, "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165},
+    **{
+        "umount2": 166,
+        "swapon": 167,
+        "swapoff": 168,
+        "reboot": 169,
+        "init_module": 175,
+        "delete_module": 176,
+    },
+    **{"quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248},
+    **{"request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298, "fanotify_init": 300},
+    **{"name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308},
+    **{"process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313},
+    **{"memfd_create": 319, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323},
+}
+_AARCH64 = {
+    **{"shmget": 194, "socket": 198, "clone": 220, "ioctl": 29, "ptrace": 117, "syslog": 116, "vhangup": 58},
+    **{"pivot_root": 41, "adjtimex": 171, "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40},
+    **{"umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142, "init_module": 105, "delete_module": 106},
+    **{"quotactl": 60, "lookup_dcookie": 18, "clock_settime": 112, "kexec_load": 104, "add_key": 217},
+    **{"request_key": 218, "keyctl": 219, "unshare": 97, "perf_event_open": 241, "fanotify_init": 262},
+    **{"name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268},
+    **{"process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273},
+    **{"memfd_create": 279, "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282},
+}
+_SAME_EVERYWHERE = {
+    **{
+        "io_uring_setup": 425,
+        "io_uring_enter": 426,
+        "io_uring_register": 427,
+        "open_tree": 428,
+        "move_mount": 429,
+    },
+    **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "pidfd_getfd": 438},
+    **{"process_madvise": 440, "mount_setattr": 442, "memfd_secret": 447},
+}
+
+
+@dataclass(frozen=True)
+class _Machine:
+    audit_number: int
+    numbers: dict[str, int]
+    foreign_from: int | None
+    """Numbers from here on belong to another calling convention (x32)."""
+
+
+_MACHINES = {
+    "x86_64": _Machine(0xC000003E, _X86_64 | _SAME_EVERYWHERE, 0x40000000),
+    "aarch64": _Machine(0xC00000B7, _AARCH64 | _SAME_EVERYWHERE, None),
+}
+
+EVERY_FAMILY = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+"""For sandboxes with a network namespace of their own, which does the blocking."""
+
+
+@cache
+def filter_program(
+    families: tuple[int, ...] = EVERY_FAMILY, streams_only: bool = False, machine: str = ""
+) -> bytes:
+    """The filter as the kernel loads it: an array of `struct sock_filter`.
+
+    `families` are the socket families that can be made; with `streams_only`, Internet sockets only as TCP.
+    """
+    name = machine or platform.machine()
+    if name not in _MACHINES:
+        raise SandboxUnavailableError(
+            f"No system-call filter is known for {name} machines."
+            " Use --sandbox docker, or --sandbox none at your own risk."
+        )
+    chosen = _MACHINES[name]
+    code = [
+        _instruction(_LOAD_WORD, _ARCHITECTURE),
+        _instruction(_JUMP_IF_EQUAL, chosen.audit_number, 1, 0),
+        _instruction(_RETURN, _KILL),
+        _instruction(_LOAD_WORD, _NUMBER),
+    ]
+    if chosen.foreign_from is not None:
+        code += [
+            _instruction(_JUMP_IF_AT_LEAST, chosen.foreign_from, 0, 1),
+            _instruction(_RETURN, _ERROR | errno.ENOSYS),
+        ]
+    code += _answer(_numbers(chosen, _ABSENT), errno.ENOSYS)
+    code += _answer(_numbers(chosen, _REFUSED), errno.EPERM)
+    code += _on_call(chosen.numbers["socket"], _socket_rules(families, streams_only))
+    code += _on_call(chosen.numbers["clone"], _refuse_flags(0, _NEW_NAMESPACES))
+    code += _on_call(chosen.numbers["ioctl"], _refuse_values(1, _TERMINAL_INJECTION))
+    code.append(_instruction(_RETURN, _ALLOW))
+    return b"".join(code)
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _numbers(machine: _Machine, names: Iterable[str]) -> list[int]:
+    return [machine.numbers[name] for name in names]
+
+
+def _answer(numbers: Iterable[int], error: int) -> list[bytes]:
+    """Each call gets its own return, so that no jump is ever longer than its eight bits."""
+    code = []
+    for number in numbers:
+        code += [_instruction(_JUMP_IF_EQUAL, number, 0, 1), _instruction(_RETURN, _ERROR | error)]
+    return code
+
+
+def _on_call(number: int, body: list[bytes]) -> list[bytes]:
+    """`body` decides about this call; what it does not answer is allowed."""
+    body = [*body, _instruction(_RETURN, _ALLOW)]
+    return [_instruction(_JUMP_IF_EQUAL, number, 0, len(body)), *body]
+
+
+def _argument(index: int) -> bytes:
+    return _instruction(_LOAD_WORD, _ARGUMENTS + 8 * index)
+
+
+def _socket_rules(families: tuple[int, ...], streams_only: bool) -> list[bytes]:
+    refuse = _instruction(_RETURN, _ERROR | errno.EACCES)
+    code = [_argument(0)]
+    for family in families:
+        if streams_only and family in (AF_INET, AF_INET6):
+            check = [
+                _argument(1),
+                _instruction(_AND, _SOCK_TYPE_MASK),
+                _instruction(_JUMP_IF_EQUAL, _SOCK_STREAM, 1, 0),
+                refuse,
+            ]
+        else:
+            check = []
+        check = [*check, _instruction(_RETURN, _ALLOW)]
+        code += [_instruction(_JUMP_IF_EQUAL, family, 0, len(check)), *check]
+    return [*code, refuse]
+
+
+def _refuse_flags(index: int, mask: int) -> list[bytes]:
+    return [
+        _argument(index),
+        _instruction(_AND, mask),
+        _instruction(_JUMP_IF_EQUAL, 0, 1, 0),
+        _instruction(_RETURN, _ERROR | errno.EPERM),
+    ]
+
+
+def _refuse_values(index: int, values: Iterable[int]) -> list[bytes]:
+    return [_argument(index), *_answer(values, errno.EPERM)]

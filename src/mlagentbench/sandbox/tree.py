@@ -1,0 +1,195 @@
+"""Which processes a program consists of, and what each of them holds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_STATE, _PARENT, _CPU, _THREADS, _RSS = 0, 1, slice(11, 15), 17, 21
+"""Places in /proc/PID/stat, counted after the command's name, which may itself contain anything."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One process. `threads` is what it counts for against a limit of processes."""
+
+    pid: int
+    state: str
+    threads: int
+    resident: int
+    cpu_seconds: float
+    """Its own and that of the children that it has waited for."""
+
+
+class Descendants:
+    """The tree below a process that every orphan of it falls back to, as the host numbers it."""
+
+    def __init__(self, root: int, *, inclusive: bool) -> None:
+        self._root = root
+        self._inclusive = inclusive
+
+    def pids(self) -> list[int]:
+        """Everything below the root, parents first; the root itself where it belongs to the program."""
+        found = [self._root]
+        seen = {self._root}
+        for pid in found:
+            for child in _children(pid):
+                if child not in seen:
+                    seen.add(child)
+                    found.append(child)
+        return found if self._inclusive else found[1:]
+
+    def members(self) -> list[Member]:
+        return [member for pid in self.pids() if (member := _read_member(f"/proc/{pid}/stat", pid, None))]
+
+    def proportional_memory(self, pid: int) -> int | None:
+        return _proportional_memory(f"/proc/{pid}/smaps_rollup", None)
+
+    def unlinked(self, pid: int) -> Iterator[os.stat_result]:
+        return _unlinked_files(f"/proc/{pid}/fd", None)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Namespace:
+    """Every process of a PID namespace, read through the /proc that the sandbox mounted for it.
+
+    One listing gives all of them, however many threads they have and whoever their parents are.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._proc = os.open(f"/proc/{first}/root/proc", os.O_RDONLY | os.O_DIRECTORY)
+
+    def members(self) -> list[Member]:
+        pids = [int(name) for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208
+        return [member for pid in pids if (member := _read_member(f"{pid}/stat", pid, self._proc))]
+
+    def proportional_memory(self, pid: int) -> int | None:
+        return _proportional_memory(f"{pid}/smaps_rollup", self._proc)
+
+    def unlinked(self, pid: int) -> Iterator[os.stat_result]:
+        return _unlinked_files(f"{pid}/fd", self._proc)
+
+    def close(self) -> None:
+        os.close(self._proc)
+
+
+Tree = Descendants | Namespace
+
+
+def stop_all(tree: Descendants, seconds: float = 2.0) -> None:
+    """Stop every process of it; returns when all stand still."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        running = [member.pid for member in tree.members() if member.state not in "TtZX"]
+        if not running:
+            return
+        _signal_each(running, signal.SIGSTOP)
+        time.sleep(0.0005)
+
+
+def continue_all(tree: Descendants) -> None:
+    """Let every stopped process go on, children before parents."""
+    _signal_each(list(reversed(tree.pids())), signal.SIGCONT)
+
+
+def _signal_each(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    except OSError:
+        return []
+    found: list[int] = []
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+        except FileNotFoundError:
+            if not Path("/proc/self/task", str(os.getpid()), "children").exists():
+                return _children_by_scan(pid)
+        except ProcessLookupError:
+            pass
+    return found
+
+
+def _children_by_scan(parent: int) -> list[int]:
+    """For kernels built without the list of children."""
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        fields = _read_stat(f"/proc/{name}/stat", None) if name.isdigit() else None
+        if fields and int(fields[_PARENT]) == parent:
+            found.append(int(name))
+    return found
+
+
+def _read_stat(path: str, folder: int | None) -> list[bytes] | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        text = os.read(descriptor, 4096)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(descriptor)
+    return text[text.rindex(b")") + 2 :].split()
+
+
+def _read_member(path: str, pid: int, folder: int | None) -> Member | None:
+    fields = _read_stat(path, folder)
+    if fields is None:
+        return None
+    cpu = sum(map(int, fields[_CPU])) / _TICKS
+    return Member(pid, fields[_STATE].decode(), int(fields[_THREADS]), int(fields[_RSS]) * _PAGE, cpu)
+
+
+def _proportional_memory(path: str, folder: int | None) -> int | None:
+    """Memory with shared pages divided among those who share them; None where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        for line in os.read(descriptor, 8192).splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _unlinked_files(path: str, folder: int | None) -> Iterator[os.stat_result]:
+    """Open files that have no name any more: no listing of a folder shows the space that they take."""
+    try:
+        listing = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+    except OSError:
+        return
+    try:
+        for name in os.listdir(listing):  # noqa: PTH208
+            try:
+                status = os.stat(name, dir_fd=listing)
+            except OSError:
+                continue
+            if status.st_nlink == 0:
+                yield status
+    except OSError:
+        return
+    finally:
+        os.close(listing)
