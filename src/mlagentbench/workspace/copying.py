@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import os
 
-from mlagentbench.workspace.journal import write_all
+from mlagentbench.workspace.durable import write_all
 
 CHUNK = 2**20
 

@@ -1,8 +1,8 @@
-"""What makes many small objects durable with one write: a file that repeats them until the disk has them
-anyway.
+"""Where small objects live while their run goes on: one file that only grows.
 
-Syncing each small object costs a disk flush a piece. A journal costs one flush for all objects of a step; it
-is only ever read after a power failure, when an object turns out to be missing or damaged.
+Making and syncing a file for each small object costs several disk flushes a step; appending all of a step's
+objects to one file costs one. When the run ends, its objects become files of their own; when it is killed, they
+are read from its journal.
 """
 
 from __future__ import annotations
@@ -13,100 +13,102 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from mlagentbench.workspace.durable import sync_data, sync_folder, write_all
+
 _HASH_BYTES = 32
-_LENGTH_BYTES = 8
+_HEAD_BYTES = _HASH_BYTES + 8
 
 
 class Journal:
-    """The journal of one process, made when it is first written."""
+    """The journal that one process writes, made when it is first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._path = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._path = folder / f"{os.getpid()}-{secrets.token_hex(6)}"
         self._descriptor = -1
-        self.size = 0
+        self._size = 0
+        self._where: dict[str, tuple[int, int]] = {}
 
-    def write(self, objects: list[tuple[str, bytes]]) -> None:
+    def __contains__(self, name: str) -> bool:
+        return name in self._where
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._where)
+
+    def write(self, objects: dict[str, bytes]) -> None:
         """Append `objects` and return when they are on the disk."""
         if self._descriptor < 0:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
             self._folder.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
             sync_folder(self._folder)
-        block = b"".join(
-            part
-            for name, data in objects
-            for part in (bytes.fromhex(name), len(data).to_bytes(_LENGTH_BYTES, "little"), data)
-        )
-        write_all(self._descriptor, block)
+        parts = []
+        where = {}
+        size = self._size
+        for name, data in objects.items():
+            parts += [bytes.fromhex(name), len(data).to_bytes(_HEAD_BYTES - _HASH_BYTES, "little"), data]
+            where[name] = (size + _HEAD_BYTES, len(data))
+            size += _HEAD_BYTES + len(data)
+        write_all(self._descriptor, b"".join(parts))
         sync_data(self._descriptor)
-        self.size += len(block)
+        self._size = size
+        self._where |= where
 
-    def clear(self) -> None:
-        """Forget everything, once the objects themselves are on the disk."""
-        if self._descriptor >= 0:
-            os.ftruncate(self._descriptor, 0)
-        self.size = 0
+    def read(self, name: str) -> bytes | None:
+        """The bytes of an object of this journal; None if it has no such object."""
+        if name not in self._where:
+            return None
+        start, length = self._where[name]
+        return os.pread(self._descriptor, length, start)
 
-    def close(self) -> None:
+    def remove(self) -> None:
+        """Remove the file, once its objects are safe elsewhere."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._path.unlink(missing_ok=True)
-            self._descriptor = -1
+        self._descriptor, self._size, self._where = -1, 0, {}
 
 
-def journal_files(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+class OtherJournals:
+    """The journals of runs that go on elsewhere or were killed, read as far as they are whole."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, int] = {}
+        self._where: dict[str, tuple[Path, int, int]] = {}
 
-def journalled(paths: list[Path]) -> Iterator[tuple[str, bytes]]:
-    """Every whole object in these journals; what a crash cut off or damaged is passed over."""
-    for path in paths:
-        with path.open("rb") as file:
-            while len(head := file.read(_HASH_BYTES + _LENGTH_BYTES)) == _HASH_BYTES + _LENGTH_BYTES:
-                data = file.read(
-                    min(int.from_bytes(head[_HASH_BYTES:], "little"), os.fstat(file.fileno()).st_size)
-                )
-                if hashlib.sha256(data).digest() != head[:_HASH_BYTES]:
-                    break
-                yield head[:_HASH_BYTES].hex(), data
+    def read(self, name: str) -> bytes | None:
+        """The bytes of an object; None if no journal has it, undamaged."""
+        if name not in self._where:
+            self._look_again()
+        if name not in self._where:
+            return None
+        path, start, length = self._where[name]
+        try:
+            with path.open("rb") as file:
+                data = os.pread(file.fileno(), length, start)
+        except FileNotFoundError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == name else None
 
+    def paths(self) -> list[Path]:
+        return sorted(self._folder.iterdir()) if self._folder.is_dir() else []
 
-def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all of `data`, also where the system takes it in pieces."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    def names(self) -> list[str]:
+        self._look_again()
+        return list(self._where)
 
-
-def sync_data(descriptor: int) -> None:
-    """Return when what was written to `descriptor` is on the disk."""
-    if hasattr(os, "fdatasync"):
-        os.fdatasync(descriptor)
-    else:
-        os.fsync(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Return when the names in `folder` are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_file_system(folder: Path) -> None:
-    """Return when everything on the file system of `folder` is on the disk."""
-    import ctypes
-
-    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    if syncfs is None:
-        os.sync()
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if syncfs(descriptor) != 0:
-            raise OSError(ctypes.get_errno(), "the file system could not be synced", str(folder))
-    finally:
-        os.close(descriptor)
+    def _look_again(self) -> None:
+        """Note what was added since the last look; an object that a crash cut off ends its journal."""
+        for path in self.paths():
+            position = self._read.get(path, 0)
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                while position + _HEAD_BYTES <= size:
+                    head = os.pread(file.fileno(), _HEAD_BYTES, position)
+                    length = int.from_bytes(head[_HASH_BYTES:], "little")
+                    if position + _HEAD_BYTES + length > size:
+                        break
+                    self._where[head[:_HASH_BYTES].hex()] = (path, position + _HEAD_BYTES, length)
+                    position += _HEAD_BYTES + length
+            self._read[path] = position

@@ -188,8 +188,11 @@ def diff_nodes(
             changes.append(
                 Change(path, kind, old.entry(path) if old else None, new.entry(path) if new else None)
             )
-        for name in old_children.keys() | new_children.keys():
-            rest.append((f"{path}/{name}" if path else name, old_children.get(name), new_children.get(name)))
+        for name, child in new_children.items():
+            if child is not (other := old_children.get(name)):
+                rest.append((f"{path}/{name}" if path else name, other, child))
+        for name in old_children.keys() - new_children.keys():
+            rest.append((f"{path}/{name}" if path else name, old_children[name], None))
     return tuple(sorted(changes, key=lambda change: change.path))
 
 

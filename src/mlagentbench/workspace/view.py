@@ -40,7 +40,7 @@ class View:
         try:
             entries = [
                 _entry(descriptor, name, (*names, name), read_only=read_only)
-                for name in os.listdir(descriptor)
+                for name in _names(descriptor)
                 if name not in data
             ]
         except PermissionError as error:
@@ -113,6 +113,11 @@ def refuse_unless_copyable(node: Node, names: tuple[str, ...], depth: int) -> No
                 f"The copy of {shown('/'.join(names))} would be nested deeper than {MAX_DEPTH} folders."
             )
         rest += [(child, (*names, name), depth + 1) for name, child in (node.children or {}).items()]
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as listing:
+        return [found.name for found in listing]
 
 
 def _make_writable(node: Node) -> None:

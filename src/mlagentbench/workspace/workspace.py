@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mlagentbench.errors import PathRefusedError
 from mlagentbench.units import format_size
-from mlagentbench.workspace.journal import write_all
+from mlagentbench.workspace.durable import write_all
 from mlagentbench.workspace.laying import lay, lay_children
 from mlagentbench.workspace.paths import MAX_DEPTH, shown, split
 from mlagentbench.workspace.places import Places
@@ -57,6 +57,7 @@ class Workspace:
     ) -> None:
         self.folder = folder
         self.store = store
+        self.read_only = dict(read_only)
         self._places = Places(read_only, link=link_read_only)
         self._view = View(folder, self._places)
         self._max_file = max_file
@@ -203,6 +204,10 @@ class Workspace:
         self._root = self._last = root
         self._fresh = settle(fresh)
         self.lay_placeholders()
+
+    def normalise(self, path: str) -> str:
+        """`path` as snapshots name it: relative, and spelled in one way only."""
+        return "/".join(self._split(path))
 
     def _split(self, path: str) -> tuple[str, ...]:
         return split(path, self._seen_as)
