@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlagentbench.errors import TaskError
+from mlagentbench.task.cache import cache_folder
 from mlagentbench.task.definition import Task
 from mlagentbench.task.preparation import Prepared
 
@@ -69,6 +70,12 @@ def overlay_of(task: Task, kind: str) -> Path | None:
     if folder is not None and not folder.is_dir():
         raise TaskError(f"{task.id} has no {folder.name}/ folder, so there is no {kind} for it.")
     return folder
+
+
+def hidden_folders() -> tuple[Path, ...]:
+    """What code in the sandbox must not see even where a visible folder contains it: this package, with every task's
+    solution, and the prepared data, with every answer."""
+    return (Path(__file__).parents[1], cache_folder() / "data", cache_folder() / "downloads")
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -1,0 +1,72 @@
+"""What an agent is: a policy that looks at the history and takes actions until done."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mlagentbench.environment import Environment
+from mlagentbench.errors import UsageError
+
+
+class Settings(BaseModel):
+    """Base of an agent's settings: each field is followed by a sentence, and an unknown one is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Agent(Protocol):
+    """`run` takes actions through `env.step` until `env.done`, or until it has nothing more to do.
+
+    It must be deterministic given what `env` and the model answer: a resumed run starts it again from the beginning,
+    and answers it from the record.
+    """
+
+    def run(self, env: Environment) -> None: ...
+
+
+AGENTS: dict[str, str] = {
+    "starter": "mlagentbench.agent.starter:StarterAgent",
+    "oracle": "mlagentbench.agent.oracle:OracleAgent",
+    "human": "mlagentbench.agent.human:HumanAgent",
+    "scripted": "mlagentbench.agent.scripted:ScriptedAgent",
+}
+"""A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
+
+
+def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str, Any]]:
+    """The agent `name` with these settings, and the settings as the record keeps them.
+
+    A class that takes settings has a pydantic model of them as its attribute `Settings`.
+    """
+    where = AGENTS.get(name, name)
+    if ":" not in where:
+        near = get_close_matches(name, AGENTS, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"The agents are {', '.join(AGENTS)}"
+        raise UsageError(f"There is no agent {name!r}. {hint}; `package.module:Class` names one of your own.")
+    module, _, attribute = where.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"The agent {name!r} could not be loaded: {error}.") from None
+    model: type[BaseModel] | None = getattr(kind, "Settings", None)
+    if model is None:
+        if settings:
+            raise UsageError(f"The agent {name!r} takes no settings, but was given {', '.join(settings)}.")
+        agent: Agent = kind()
+        return agent, {}
+    try:
+        chosen = model.model_validate(dict(settings))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        field = ".".join(map(str, problem["loc"])) or "settings"
+        known = ", ".join(model.model_fields)
+        raise UsageError(
+            f"The setting {field!r} of the agent {name!r} is not right: {problem['msg']}. Its settings are: {known}."
+        ) from None
+    agent = kind(chosen)
+    return agent, chosen.model_dump(mode="json")

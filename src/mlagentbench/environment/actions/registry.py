@@ -1,0 +1,117 @@
+"""An action is a function with a typed argument model; its prompt text, its JSON schema and its errors come from it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mlagentbench.environment.outcome import Outcome, refused
+from mlagentbench.environment.workbench import Workbench
+from mlagentbench.errors import PathRefusedError, UsageError
+from mlagentbench.record.steps import Action
+
+
+class Arguments(BaseModel):
+    """Base of the argument models: what is not named in one is an error that the agent is told."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True)
+class ActionType(Generic[A]):
+    name: str
+    arguments: type[A]
+    perform: Callable[[Workbench, A], Outcome]
+    shown: bool
+    """Whether it is in the prompt by default; one that is not is accepted all the same, unless it `needs_showing`."""
+    needs_showing: bool
+
+    @property
+    def description(self) -> str:
+        return inspect.getdoc(self.perform) or ""
+
+    def usage(self) -> str:
+        """`{"file_name": "…"}`: the arguments as an agent writes them, each with what it is."""
+        fields = self.arguments.model_fields
+        return json.dumps(
+            {name: f"[{field.description}]" for name, field in fields.items()}, ensure_ascii=False
+        )
+
+    def schema(self) -> dict[str, Any]:
+        """For tool calling."""
+        schema = self.arguments.model_json_schema()
+        schema.pop("title", None)
+        schema.pop("description", None)
+        return {"name": self.name, "description": self.description, "parameters": schema}
+
+
+_ACTIONS: dict[str, ActionType[Any]] = {}
+
+
+def action(
+    name: str, arguments: type[A], *, shown: bool = False, needs_showing: bool = False
+) -> Callable[[Callable[[Workbench, A], Outcome]], Callable[[Workbench, A], Outcome]]:
+    """Register the decorated function as the action `name`; its docstring is what agents read."""
+
+    def register(perform: Callable[[Workbench, A], Outcome]) -> Callable[[Workbench, A], Outcome]:
+        _ACTIONS[name] = ActionType(name, arguments, perform, shown, needs_showing)
+        return perform
+
+    return register
+
+
+def all_actions() -> dict[str, ActionType[Any]]:
+    """Every action, by name, in the order of the published list."""
+    from mlagentbench.environment.actions import execution, files, repl, talk
+
+    assert execution and files and repl and talk
+    return _ACTIONS
+
+
+def shown_actions(show: Iterable[str] = (), hide: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names in the prompt: the published ones, with what the user adds and takes away."""
+    actions = all_actions()
+    show, hide = list(show), list(hide)
+    for name in [*show, *hide]:
+        if name not in actions:
+            raise UsageError(f"There is no action {name!r}. The actions are: {', '.join(actions)}.")
+    return tuple(name for name, kind in actions.items() if (kind.shown or name in show) and name not in hide)
+
+
+def perform(bench: Workbench, action: Action, shown: Iterable[str]) -> Outcome:
+    """Do what `action` asks for. An agent's mistake is an outcome in words; a defect of ours is an exception."""
+    actions = all_actions()
+    kind = actions.get(action.name)
+    if kind is None or (kind.needs_showing and kind.name not in shown):
+        usable = ", ".join(name for name in actions if name in shown)
+        return refused(f"There is no action named {action.name!r}. The actions are: {usable}.")
+    try:
+        arguments = kind.arguments.model_validate(action.args)
+    except ValidationError as error:
+        return refused(f"{_problems(error)} The arguments of {kind.name} are: {kind.usage()}")
+    try:
+        return kind.perform(bench, arguments)
+    except PathRefusedError as error:
+        return refused(str(error))
+
+
+def _problems(error: ValidationError) -> str:
+    sentences = []
+    for problem in error.errors():
+        name = ".".join(map(str, problem["loc"]))
+        match problem["type"]:
+            case "missing":
+                sentences.append(f"The argument {name!r} is missing.")
+            case "extra_forbidden":
+                sentences.append(f"There is no argument {name!r}.")
+            case _:
+                sentences.append(f"The argument {name!r} is not right: {problem['msg']}.")
+    return " ".join(sentences)

@@ -1,0 +1,268 @@
+"""A task's workspace with its actions and limits: one run, step by step, recorded."""
+
+from __future__ import annotations
+
+import json
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from mlagentbench.environment.actions.registry import perform
+from mlagentbench.environment.outcome import Outcome, PastEdit
+from mlagentbench.environment.repl import Repl
+from mlagentbench.errors import UsageError
+from mlagentbench.record.events import (
+    Denied,
+    EndReason,
+    LimitHit,
+    Note,
+    PathChange,
+    RunEnded,
+    RunStarted,
+    StepTaken,
+)
+from mlagentbench.record.replay import Replay
+from mlagentbench.record.steps import Action, Observation
+
+if TYPE_CHECKING:
+    from mlagentbench.environment.setup import OpenRun, Setup
+    from mlagentbench.grading import Grade
+    from mlagentbench.record.folder import RunFolder
+    from mlagentbench.task.definition import Task
+
+
+class Environment:
+    """`reset`, then `step` until `done`, then `grade`; `close` it, or use it as a context manager.
+
+    Every step is on disk when `step` returns. While a resumed run is replayed, steps are answered from its record.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._open: OpenRun | None = None
+        self._replay = Replay(())
+        self._snapshot = ""
+        self._steps = 0
+        self._elapsed_before = 0.0
+        self._clock_started = 0.0
+        self.terminated = False
+        """The agent submitted."""
+        self.truncated = False
+        """A limit of the run was reached."""
+
+    @property
+    def task(self) -> Task:
+        return self._setup.prepared.task
+
+    @property
+    def folder(self) -> RunFolder:
+        """Where this run is recorded."""
+        return self._run.folder
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the actions that the agent is shown."""
+        return self._setup.actions
+
+    @property
+    def history(self) -> list[StepTaken]:
+        """Every step so far, recorded ones that are still to be replayed left out."""
+        return self._run.journal.steps()[: self._steps]
+
+    @property
+    def upcoming(self) -> Action | None:
+        """While a run is replayed: what was done next. For agents that cannot know it themselves."""
+        return self._replay.upcoming
+
+    @property
+    def elapsed(self) -> float:
+        """Working seconds of the run so far, over all of its resumptions."""
+        return self._elapsed_before + (time.monotonic() - self._clock_started)
+
+    @property
+    def done(self) -> bool:
+        limit = self._setup.limits.time
+        if (
+            not (self.terminated or self.truncated or self._replay)
+            and limit is not None
+            and self.elapsed >= limit
+        ):
+            self._truncate("time", limit)
+        return self.terminated or self.truncated
+
+    @property
+    def ended(self) -> bool:
+        """Whether the record says that the run is over; it is so at once only for a run that was taken up again."""
+        return self._run.journal.ended is not None
+
+    @property
+    def _run(self) -> OpenRun:
+        if self._open is None:
+            raise UsageError("The environment is not open: call reset() first, and nothing after close().")
+        return self._open
+
+    def reset(self, seed: int | None = None) -> Observation:
+        """Start the run, or take up the one that this environment was made for. Tells the problem."""
+        if self._open is not None:
+            raise UsageError(
+                "This environment's run has started already; make() another one for another run."
+            )
+        self._open = run = self._setup.open(seed)
+        started = run.journal.started
+        if started is None:
+            run.lay_out()
+            snapshot = run.bench.workspace.snapshot(executed=True)
+            run.store.flush()
+            started = RunStarted(problem=run.problem, snapshot=snapshot.id)
+            run.journal.append(started)
+        elif run.journal.ended is None:
+            run.bench.workspace.restore(run.journal.last_snapshot())
+        self._snapshot = started.snapshot
+        steps = run.journal.steps()
+        if steps:
+            self._elapsed_before = steps[-1].elapsed
+            lost = any(step.action.name == "Python REPL" for step in steps)
+            run.bench.repl = Repl(lost_state=lost)
+        self._replay = Replay(steps)
+        if not self._setup.replays:
+            while self._replay.upcoming is not None:
+                self._take_over(self._replay.answer(self._replay.upcoming))
+        self._clock_started = time.monotonic()
+        if self._setup.limits.time is not None:
+            run.bench.deadline = self._clock_started + self._setup.limits.time - self._elapsed_before
+        return Observation(text=started.problem)
+
+    def step(self, action: Action) -> Observation:
+        """Do one thing, and see what came of it."""
+        run = self._run
+        action = _speakable(action)
+        if self._replay:
+            recorded = self._replay.answer(action)
+            self._take_over(recorded)
+            self._setup.watch.step(recorded, replayed=True)
+            return recorded.observation
+        if self.done:
+            raise UsageError("The run is over: no step can follow. Look at `done` before each step.")
+        started = time.monotonic()
+        run.bench.step = self._steps + 1
+        self._setup.watch.action(self._steps + 1, action)
+        outcome = perform(run.bench, action, self._setup.actions)
+        taken = self._record(action, outcome, started)
+        self._setup.watch.step(taken, replayed=False)
+        return taken.observation
+
+    def _record(self, action: Action, outcome: Outcome, started: float) -> StepTaken:
+        run = self._run
+        snapshot = run.bench.workspace.snapshot(executed=outcome.executed)
+        observation = outcome.observation
+        if snapshot.notes:
+            text = "\n".join([observation.text, *(f"[{note}]" for note in snapshot.notes)])
+            observation = observation.model_copy(update={"text": text})
+        if outcome.executed:
+            run.store.flush()
+        for note in snapshot.notes:
+            run.journal.append(Denied(text=note))
+        taken = StepTaken(
+            index=self._steps + 1,
+            action=action,
+            observation=observation,
+            snapshot=snapshot.id,
+            changes=tuple(PathChange(path=_readable(c.path), kind=c.kind) for c in snapshot.changes),
+            edits=outcome.edits,
+            undone=outcome.undone,
+            final=outcome.final,
+            seconds=time.monotonic() - started,
+            elapsed=self.elapsed,
+        )
+        run.journal.append(taken)
+        self._take_over(taken)
+        return taken
+
+    def _take_over(self, step: StepTaken) -> None:
+        """What a step changes in this environment, be it new or replayed."""
+        edits = self._run.bench.past_edits
+        edits.extend(PastEdit(edit, self._snapshot) for edit in step.edits)
+        if step.undone:
+            last = max(index for index, past in enumerate(edits) if past.edit.saved == step.undone)
+            del edits[last]
+        self._snapshot = step.snapshot
+        self._steps = step.index
+        self.terminated = step.final
+        limit = self._setup.limits.steps
+        if not self.terminated and limit is not None and self._steps >= limit:
+            self._truncate("steps", limit)
+
+    def _truncate(self, name: str, value: float) -> None:
+        self.truncated = True
+        event = LimitHit.model_validate({"name": name, "value": value})
+        if not any(isinstance(past, LimitHit) and past.name == name for past in self._run.journal.events):
+            self._run.journal.append(event)
+            self._setup.watch.note(
+                f"The run has reached its limit of {value:g} {'seconds' if name == 'time' else name}."
+            )
+
+    def note(self, text: str) -> None:
+        """Keep a sentence in the record, beside the steps."""
+        self._run.journal.append(Note(text=text))
+        self._setup.watch.note(text)
+
+    def grade(self) -> Grade:
+        """The verdict on the workspace as it is now. Asking does not tell the agent, nor change the run."""
+        return self._run.grade(self._snapshot)
+
+    def finish(self, reason: EndReason, detail: str = "") -> Grade:
+        """End the run: a last snapshot, always; the verdict on it, always."""
+        run = self._run
+        run.bench.repl.close()
+        if run.journal.ended is None:
+            snapshot = run.bench.workspace.snapshot(executed=True)
+            run.store.flush()
+            self._snapshot = snapshot.id
+            run.journal.append(
+                RunEnded(reason=reason, detail=detail, snapshot=snapshot.id, elapsed=self.elapsed)
+            )
+        self._snapshot = run.journal.last_snapshot()
+        grade = run.grade(self._snapshot)
+        run.conclude()
+        return grade
+
+    def suspend(self) -> None:
+        """Let go of the run without ending it; it can be resumed."""
+        if self._open is not None:
+            self._open.bench.repl.close()
+            self._open.close()
+            self._open = None
+
+    def close(self) -> None:
+        """End the run, if it has not ended, and let go of it."""
+        if self._open is not None:
+            self.finish("submitted" if self.terminated else "limit" if self.truncated else "stopped")
+            self.suspend()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.suspend()
+
+
+def _speakable(action: Action) -> Action:
+    """`action` as the record will give it back: plain JSON, and valid Unicode, which a lone surrogate is not."""
+    try:
+        arguments = json.dumps(action.args, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The arguments of {action.name!r} are not plain JSON: {error}.") from None
+    return Action(_valid(action.name), json.loads(_valid(arguments)))
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _readable(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

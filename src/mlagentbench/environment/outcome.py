@@ -1,0 +1,36 @@
+"""What performing an action came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlagentbench.record.events import Edit
+from mlagentbench.record.steps import Observation
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The observation, and what the environment must know besides."""
+
+    observation: Observation
+    executed: bool = False
+    """Whether anything of the agent's ran, so that the workspace must be looked at."""
+    edits: tuple[Edit, ...] = ()
+    undone: str = ""
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class PastEdit:
+    """An edit that can be undone: what was edited, and the snapshot before it."""
+
+    edit: Edit
+    before: str
+
+
+def told(text: str) -> Outcome:
+    return Outcome(Observation(text=text))
+
+
+def refused(text: str) -> Outcome:
+    return Outcome(Observation(text=text, ok=False))

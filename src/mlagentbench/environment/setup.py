@@ -1,0 +1,309 @@
+"""Putting a run together: data, sandbox, workspace, record. for a new run, or for a recorded one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from mlagentbench import __version__
+from mlagentbench.environment.actions.registry import shown_actions
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.limits import resource_limits, run_limits
+from mlagentbench.environment.watch import Silence, Watch
+from mlagentbench.environment.workbench import Workbench
+from mlagentbench.errors import UsageError
+from mlagentbench.grading import Grade, Grader
+from mlagentbench.record.folder import RunFolder, new_run_id
+from mlagentbench.record.grades import read_grades, remember_grade
+from mlagentbench.record.journal import Journal
+from mlagentbench.record.request import Host, Origin, RunLimits, RunRequest
+from mlagentbench.record.summary import summarise
+from mlagentbench.sandbox import Sandbox, Service, choose
+from mlagentbench.task.definition import Limits
+from mlagentbench.task.layout import Layout, hidden_folders, layout
+from mlagentbench.task.preparation import Prepared, find_prepared, prepare
+from mlagentbench.task.problem import problem_text
+from mlagentbench.task.registry import in_suite, load_task
+from mlagentbench.workspace import Store, Workspace, remove_tree
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that a run needs before it starts."""
+
+    prepared: Prepared
+    sandbox: Sandbox
+    limits: RunLimits
+    actions: tuple[str, ...]
+    runs: Path
+    experiment: str
+    agent: str
+    settings: Mapping[str, Any]
+    model: str
+    seed: int
+    key: str | None
+    python: str | None
+    network: bool
+    services: tuple[Service, ...] = ()
+    devices: tuple[str, ...] = ()
+    watch: Watch = field(default_factory=Silence)
+    ask: Callable[[str], str] | None = None
+    origin: Origin | None = None
+    folder: RunFolder | None = None
+    """The recorded run to go on with."""
+    replays: bool = True
+    """Whether the agent is taken through the recorded steps again, or starts after them."""
+
+    def open(self, seed: int | None) -> OpenRun:
+        """The run's folder, locked, with all that works on it."""
+        folder = self.folder or RunFolder.create(self.runs, self.experiment, self.request(seed))
+        request = folder.request()
+        store = folder.store()
+        store.lock_shared()
+        journal = Journal(folder)
+        if folder.scratch.exists():
+            remove_tree(folder.scratch)
+        plan = layout(self.prepared)
+        workspace = Workspace(
+            folder.workspace,
+            store,
+            plan.read_only,
+            link_read_only=self.sandbox.links_read_only(),
+            max_file=self.limits.disk,
+            seen_as=self.sandbox.workspace_path(folder.workspace),
+        )
+        bench = Workbench(
+            workspace=workspace,
+            sandbox=self.sandbox,
+            interpreter=self.prepared.interpreter,
+            limits=self.limits,
+            outputs=folder.outputs,
+            environment={"SEED": str(request.seed)},
+            hidden=hidden_folders(),
+            network=self.network,
+            services=self.services,
+            devices=self.devices,
+            ask=self.ask,
+            on_output=self.watch.output,
+        )
+        grader = Grader(
+            self.prepared, self.sandbox, folder.scratch, resource_limits(self.limits), self.watch.note
+        )
+        shown = Limits(
+            steps=self.limits.steps, time=self.limits.time, execution_time=self.limits.execution_time
+        )
+        problem = problem_text(self.prepared.task, self.prepared.variant, shown)
+        return OpenRun(folder, journal, store, bench, plan, grader, problem)
+
+    def request(self, seed: int | None) -> RunRequest:
+        task = self.prepared.task
+        return RunRequest(
+            id=new_run_id(),
+            created=time.time(),
+            version=__version__,
+            task=task.id,
+            task_folder="" if in_suite(task) else str(task.folder.absolute()),
+            variant=self.prepared.variant,
+            data_seed=self.prepared.seed,
+            data_digest=self.prepared.digest,
+            data_key=key_mark(self.key),
+            python=self.python or "",
+            agent=self.agent,
+            settings=dict(self.settings),
+            model=self.model,
+            seed=self.seed if seed is None else seed,
+            sandbox=self.sandbox.name,
+            network=self.network,
+            actions=self.actions,
+            limits=self.limits,
+            host=this_host(),
+            origin=self.origin,
+        )
+
+
+@dataclass
+class OpenRun:
+    """A run that this process has open."""
+
+    folder: RunFolder
+    journal: Journal
+    store: Store
+    bench: Workbench
+    plan: Layout
+    grader: Grader
+    problem: str
+
+    def lay_out(self) -> None:
+        """Fill the workspace for the first time. A run that was killed while doing so starts over."""
+        if self.folder.workspace.exists():
+            remove_tree(self.folder.workspace)
+        self.plan.lay(self.folder.workspace)
+        self.bench.workspace.lay_placeholders()
+
+    def grade(self, snapshot: str) -> Grade:
+        """The verdict on a snapshot; the same bytes are graded once."""
+        known = read_grades(self.folder).get(snapshot)
+        if known is None:
+            known = self.grader.grade(self.store, snapshot)
+            remember_grade(self.folder, known)
+        return known
+
+    def conclude(self) -> None:
+        """What is left when a run has ended: its record. The workspace is in its snapshots."""
+        summarise(self.folder)
+        for folder in (self.folder.workspace, self.folder.scratch):
+            if folder.exists():
+                remove_tree(folder)
+
+    def close(self) -> None:
+        self.journal.close()
+        self.store.close()
+
+
+class Options(TypedDict, total=False):
+    """What can be said of a run besides its task and agent; each has a default."""
+
+    variant: str | None
+    seed: int
+    data_seed: int
+    """Of the prepared data; another one is a fresh data set of the same difficulty."""
+    key: str | None
+    """Enters the making of data, so that nobody without it can make them again."""
+    limits: Mapping[str, Any]
+    sandbox: str
+    network: bool
+    python: str | None
+    """The interpreter for the sandbox, instead of the task's own."""
+    runs: str | Path
+    experiment: str
+    show_actions: Iterable[str]
+    hide_actions: Iterable[str]
+    services: Iterable[Service]
+    devices: Iterable[str]
+    watch: Watch
+    ask: Callable[[str], str] | None
+
+
+def make(task: str | Path, **options: Unpack[Options]) -> Environment:
+    """An environment for one run of `task`, whose data are made ready first if they need no account.
+
+    >>> import mlagentbench
+    >>> with mlagentbench.make("house-price") as env:                                      # doctest: +SKIP
+    ...     problem = env.reset(seed=1)
+    ...     print(env.step(mlagentbench.Action("List Files", {"dir_path": "."})))
+    """
+    return Environment(new_setup(task, "own", {}, "", options))
+
+
+def new_setup(
+    task: str | Path, agent: str, settings: Mapping[str, Any], model: str, options: Options
+) -> Setup:
+    watch = options.get("watch") or Silence()
+    variant, seed, key = options.get("variant"), options.get("data_seed", 0), options.get("key")
+    python = options.get("python")
+    loaded = load_task(task)
+    sandbox = choose(options.get("sandbox", "auto"))
+    prepared = find_prepared(loaded, variant, seed=seed, key=key, python=python) or prepare(
+        loaded, variant, seed=seed, key=key, python=python, progress=watch.note, sandbox=sandbox
+    )
+    return Setup(
+        prepared=prepared,
+        sandbox=sandbox,
+        limits=run_limits(loaded.definition.limits, options.get("limits")),
+        actions=shown_actions(options.get("show_actions", ()), options.get("hide_actions", ())),
+        runs=Path(options.get("runs", "runs")).absolute(),
+        experiment=options.get("experiment", "default"),
+        agent=agent,
+        settings=settings,
+        model=model,
+        seed=options.get("seed", 0),
+        key=key,
+        python=python,
+        network=options.get("network", False),
+        services=tuple(options.get("services", ())),
+        devices=tuple(options.get("devices", ())),
+        watch=watch,
+        ask=options.get("ask"),
+    )
+
+
+def recorded_setup(
+    folder: RunFolder,
+    *,
+    key: str | None = None,
+    sandbox: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+    ask: Callable[[str], str] | None = None,
+    replays: bool = True,
+) -> Setup:
+    """What a recorded run was started with, and what the user now says instead."""
+    request = folder.request()
+    watch = watch or Silence()
+    prepared = prepared_for(request, key, watch.note)
+    return Setup(
+        prepared=prepared,
+        sandbox=choose(sandbox or request.sandbox),
+        limits=request.limits.model_copy(update=dict(limits or {})),
+        actions=request.actions,
+        runs=folder.path.parents[3] if len(folder.path.parents) > 3 else folder.path.parent,
+        experiment=folder.path.parents[2].name,
+        agent=request.agent,
+        settings=request.settings,
+        model=request.model,
+        seed=request.seed,
+        key=key,
+        python=request.python or None,
+        network=request.network,
+        watch=watch,
+        ask=ask,
+        origin=request.origin,
+        folder=folder,
+        replays=replays,
+    )
+
+
+def prepared_for(request: RunRequest, key: str | None, progress: Callable[[str], None]) -> Prepared:
+    """The data that a recorded run was of; refused if they cannot be had or have become others."""
+    if request.data_key != key_mark(key):
+        raise UsageError(
+            f"This run's data were made {'with a key' if request.data_key else 'without a key'}; "
+            f"{'give the same with --key' if request.data_key else 'leave --key out'}."
+        )
+    task = load_task(request.task_folder or request.task)
+    prepared = prepare(
+        task,
+        request.variant,
+        seed=request.data_seed,
+        key=key,
+        python=request.python or None,
+        progress=progress,
+    )
+    if prepared.digest != request.data_digest:
+        raise UsageError(
+            f"The data of {request.task} ({request.variant}) are not those of the run any more: the task has "
+            f"changed since. Its record can be shown, but the run cannot go on or be graded again."
+        )
+    return prepared
+
+
+def key_mark(key: str | None) -> str:
+    """Enough to tell keys apart, too little to find one."""
+    return hashlib.sha256(key.encode()).hexdigest()[:8] if key else ""
+
+
+def this_host() -> Host:
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return Host(
+        system=f"{platform.system()} {platform.release()}",
+        machine=platform.machine(),
+        cores=os.cpu_count() or 1,
+        memory=pages * size,
+        python=platform.python_version(),
+    )

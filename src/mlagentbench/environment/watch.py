@@ -1,0 +1,37 @@
+"""Looking on while a run goes on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mlagentbench.record.events import StepTaken
+from mlagentbench.record.steps import Action
+
+
+class Watch(Protocol):
+    """Told of everything as it happens. Its methods must be quick: the run waits for them."""
+
+    def action(self, index: int, action: Action) -> None:
+        """A step begins."""
+
+    def output(self, text: str) -> None:
+        """A program of the agent's wrote this. It is hostile text: show it only with its control characters taken
+        out (`mlagentbench.environment.plain_text`)."""
+
+    def step(self, step: StepTaken, replayed: bool) -> None:
+        """A step is over and on disk."""
+
+    def note(self, text: str) -> None:
+        """Something that is not a step."""
+
+
+class Silence:
+    """Nobody looks on."""
+
+    def action(self, index: int, action: Action) -> None: ...
+
+    def output(self, text: str) -> None: ...
+
+    def step(self, step: StepTaken, replayed: bool) -> None: ...
+
+    def note(self, text: str) -> None: ...

@@ -1,0 +1,102 @@
+"""Grades snapshots of one prepared task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mlagentbench.errors import GraderFailedError, MLAgentBenchError, SubmissionRefusedError
+from mlagentbench.grading.grade import Baseline, Grade
+from mlagentbench.grading.references import Kind, Measurement, References, add_reference, read_references
+from mlagentbench.grading.scoring import baseline_of, judge
+from mlagentbench.grading.stages import Score, Stage, score_file, score_foreign, score_program
+from mlagentbench.grading.trial import Trial, try_out
+from mlagentbench.sandbox import ResourceLimits, Sandbox, default_limits
+from mlagentbench.task.layout import hidden_folders
+from mlagentbench.task.preparation import Prepared
+from mlagentbench.workspace import Store
+
+BASELINE_RUNS = 3
+
+
+class Grader:
+    """Trusted, and for anything but timed programs deterministic."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        sandbox: Sandbox,
+        scratch: Path,
+        limits: ResourceLimits | None = None,
+        progress: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._stage = Stage(prepared, sandbox, limits or default_limits(), scratch, hidden_folders())
+        self._progress = progress
+
+    def score(self, store: Store, snapshot: str) -> Score:
+        """The bare score of a snapshot, or an error that says why there is none."""
+        task = self._stage.prepared.task
+        if not task.trusted:
+            return score_foreign(self._stage, store, snapshot)
+        if task.definition.program is not None:
+            return score_program(self._stage, store, snapshot)
+        return score_file(self._stage, store, snapshot)
+
+    def grade(self, store: Store, snapshot: str) -> Grade:
+        """The verdict. A submission that cannot be graded gets one too: not valid, with the reason."""
+        prepared = self._stage.prepared
+        grade = Grade(task=prepared.task.id, variant=prepared.variant, snapshot=snapshot, valid=False)
+        try:
+            score = self.score(store, snapshot)
+        except (SubmissionRefusedError, GraderFailedError) as refusal:
+            return grade.model_copy(update={"reason": str(refusal)})
+        grade = grade.model_copy(
+            update={"valid": True, "score": score.value, "interval": score.interval, "notes": score.notes}
+        )
+        try:
+            starter = self.baseline()
+        except MLAgentBenchError as error:
+            return grade.model_copy(update={"notes": (*grade.notes, f"There is no baseline: {error}")})
+        references = read_references(prepared)
+        metric = prepared.task.definition.metric
+        return judge(grade, metric, starter, references.scores("plain"), references.scores("oracle"))
+
+    def baseline(self) -> Baseline | None:
+        """The starter's score: measured once for these data, then remembered. A timed task's is 1 by definition."""
+        program = self._stage.prepared.task.definition.program
+        if program is not None and program.timing is not None:
+            return Baseline(mean=1.0, spread=0.0, runs=program.timing.rounds)
+        return baseline_of(self.measure("starter", BASELINE_RUNS).scores("starter"))
+
+    def measure(self, kind: Kind, runs: int) -> References:
+        """Run the task's own `kind` until it was measured `runs` times."""
+        references = read_references(self._stage.prepared)
+        for seed in range(runs):
+            if all(known.seed != seed for known in references.of(kind)):
+                self._progress(
+                    f"Measuring the {kind} of {self._stage.prepared.task.id}, {seed + 1} of {runs}."
+                )
+                references = add_reference(self._stage.prepared, kind, self._measure_once(kind, seed))
+        return references
+
+    def _measure_once(self, kind: Kind, seed: int) -> Measurement:
+        with self._stage.folder() as folder:
+            trial = self.try_out(kind, seed, folder)
+            score = self.score(trial.store, trial.snapshot)
+        return Measurement(
+            score=score.value,
+            seed=seed,
+            wall_seconds=trial.result.wall_seconds,
+            cpu_seconds=trial.result.cpu_seconds,
+            peak_memory=trial.result.peak_memory,
+        )
+
+    def try_out(self, kind: Kind, seed: int, folder: Path) -> Trial:
+        """Run the task's own `kind`; a crash of it is a defect of the task, told with its output."""
+        trial = try_out(self._stage, kind, seed, folder)
+        if not trial.ran:
+            raise GraderFailedError(
+                f"The {kind} of {self._stage.prepared.task.id} crashed, so it gives no score. "
+                f"It said:\n{trial.output[-2000:]}"
+            )
+        return trial

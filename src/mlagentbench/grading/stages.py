@@ -1,0 +1,230 @@
+"""The ways in which a snapshot becomes a number: a submitted file, a program's outputs, a foreign grader.
+
+In each of them, what the agent made is either read as plain bytes by trusted code, or run in the sandbox without
+the private answers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlagentbench.errors import GraderFailedError, SubmissionRefusedError
+from mlagentbench.grading.grade import Interval
+from mlagentbench.grading.timing import ratio_of_smallest
+from mlagentbench.sandbox import Job, Mount, ResourceLimits, Result, Sandbox
+from mlagentbench.task import worker
+from mlagentbench.task.layout import layout
+from mlagentbench.task.preparation import Prepared
+from mlagentbench.workspace import Store, Workspace, entries, materialise, remove_tree
+from mlagentbench.workspace import read as read_snapshot
+
+LARGEST_SUBMISSION = 500_000_000
+GRADER_SECONDS = 600.0
+_TOLD = 2_000
+"""Characters of a failed program's output that a reason carries."""
+
+
+@dataclass(frozen=True)
+class Score:
+    value: float
+    interval: Interval | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Stage:
+    """Where a snapshot is graded: the task's data, the sandbox, and a folder for what lies around meanwhile."""
+
+    prepared: Prepared
+    sandbox: Sandbox
+    limits: ResourceLimits
+    scratch: Path
+    hidden: tuple[Path, ...] = ()
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """An empty folder that is gone afterwards, whatever was put into it."""
+        path = self.scratch / f"grading-{secrets.token_hex(6)}"
+        path.mkdir(parents=True)
+        try:
+            yield path
+        finally:
+            remove_tree(path)
+
+    def trusted(self, submission: Path) -> object:
+        """What the task's own `grade.py` says of plain files."""
+        script = self.prepared.task.folder / "grade.py"
+        arguments = {"submission": submission, "private": self.prepared.private}
+        return worker.call(script, "grade", arguments, self.prepared.interpreter, seconds=GRADER_SECONDS)
+
+    def seen_at(self, mount: Mount) -> str:
+        """Where a program in the sandbox finds a mount."""
+        return str(mount.source) if self.sandbox.links_read_only() else mount.target
+
+
+def score_file(stage: Stage, store: Store, snapshot: str) -> Score:
+    """The submission is one file; it is taken from the snapshot, where it is bytes and cannot be a link."""
+    name = stage.prepared.task.definition.submission
+    data = read_snapshot(store, snapshot, name, LARGEST_SUBMISSION)
+    with stage.folder() as folder:
+        file = folder / Path(name).name
+        file.write_bytes(data)
+        return Score(_number(stage.trusted(file)))
+
+
+def score_program(stage: Stage, store: Store, snapshot: str) -> Score:
+    """The submission is a program: `infer.py` runs it in the sandbox over hidden inputs, `grade.py` checks."""
+    program = stage.prepared.task.definition.program
+    assert program is not None
+    with stage.folder() as folder:
+        checked = folder / "checked"
+        infer_once(stage, store, snapshot, folder, checked)
+        verdict = stage.trusted(checked)
+        if program.timing is None:
+            return Score(_number(verdict))
+        starter: list[float] = []
+        submission: list[float] = []
+        for _ in range(program.timing.rounds):
+            starter.append(infer_once(stage, None, "", folder, folder / "again").cpu_seconds)
+            submission.append(infer_once(stage, store, snapshot, folder, folder / "again").cpu_seconds)
+            if not _same(folder / "again", checked):
+                stage.trusted(folder / "again")
+        ratio, interval = ratio_of_smallest(submission, starter)
+        return Score(ratio, interval)
+
+
+def infer_once(stage: Stage, store: Store | None, snapshot: str, folder: Path, kept: Path) -> Result:
+    """One run of `infer.py` over the snapshot, or over the untouched starter; its outputs as plain files in `kept`.
+
+    Each run gets the workspace anew: what one run leaves cannot help the next.
+    """
+    program = stage.prepared.task.definition.program
+    assert program is not None
+    plan = layout(stage.prepared)
+    workspace, outputs = folder / "workspace", folder / "outputs"
+    for each in (workspace, outputs, kept):
+        if each.exists():
+            remove_tree(each)
+    outputs.mkdir()
+    if store is None:
+        plan.lay(workspace)
+    else:
+        workspace.mkdir()
+        materialise(store, snapshot, workspace)
+    infer = Mount(stage.prepared.task.folder / "infer.py", "/task/infer.py")
+    inputs = Mount(stage.prepared.private / "inputs", "/task/inputs")
+    results = Mount(outputs, "/task/outputs", writable=True)
+    mounts = (infer, inputs, results)
+    argv = (str(stage.prepared.interpreter.python), *(stage.seen_at(mount) for mount in mounts))
+    job = Job(
+        argv=argv,
+        workspace=workspace,
+        limits=replace(stage.limits, seconds=program.time),
+        interpreter=stage.prepared.interpreter,
+        read_only=plan.read_only,
+        mounts=mounts,
+        hidden=stage.hidden,
+        environment=one_thread(),
+        cores=(max(os.sched_getaffinity(0)),) if program.timing else (),
+    )
+    said = bytearray()
+    result = stage.sandbox.run(job, said.extend)
+    _demand_success(result, bytes(said), "The submitted program")
+    _keep_plain_files(outputs, kept, folder / "outputs-store")
+    return result
+
+
+def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
+    """An original task's `eval.py: get_score(folder)`, which is foreign code and so runs in the sandbox."""
+    task = stage.prepared.task
+    nonce = secrets.token_hex(8)
+    with stage.folder() as folder:
+        workspace = folder / "workspace"
+        workspace.mkdir()
+        materialise(store, snapshot, workspace)
+        scripts = Mount(task.folder / "scripts", "/task/scripts")
+        driver = (
+            "import json, sys; sys.path.insert(0, sys.argv[1]); from eval import get_score; "
+            "score = float(get_score(sys.argv[2])); print('\\n' + sys.argv[3] + json.dumps(score))"
+        )
+        seen = stage.sandbox.workspace_path(workspace)
+        python = str(stage.prepared.interpreter.python)
+        job = Job(
+            argv=(python, "-c", driver, stage.seen_at(scripts), seen, nonce),
+            workspace=workspace,
+            limits=replace(stage.limits, seconds=GRADER_SECONDS),
+            interpreter=stage.prepared.interpreter,
+            read_only=layout(stage.prepared).read_only,
+            mounts=(scripts,),
+            hidden=stage.hidden,
+        )
+        said = bytearray()
+        result = stage.sandbox.run(job, said.extend)
+    text = said.decode("utf-8", "replace")
+    *_, last = text.rstrip("\n").rsplit("\n", 1) if text.strip() else ("", "")
+    if result.exit_status != 0 or result.limit or not last.startswith(nonce):
+        raise GraderFailedError(
+            f"The task's own grader crashed ({_ending(result)}). It said:\n{text[-_TOLD:]}"
+        )
+    note = "Graded by the task folder's own eval.py in the sandbox, beside what the agent wrote: foreign, not trusted."
+    return Score(_number(json.loads(last.removeprefix(nonce))), notes=(note,))
+
+
+def _keep_plain_files(outputs: Path, kept: Path, aside: Path) -> None:
+    """Copy what the program wrote, and nothing but files and folders: a link could lead the grader astray."""
+    store = Store(aside)
+    snapshot = Workspace(outputs, store, {}, max_file=LARGEST_SUBMISSION).snapshot(executed=True)
+    kept.mkdir()
+    for entry in entries(store, snapshot.id):
+        if entry.kind == "folder":
+            (kept / entry.path).mkdir()
+        elif entry.kind == "file":
+            (kept / entry.path).write_bytes(store.get(entry.hash))
+        else:
+            raise SubmissionRefusedError(
+                f"The program left {entry.path!r} among its outputs, a {entry.kind}, not a file."
+            )
+    store.close()
+    remove_tree(aside)
+
+
+def one_thread() -> dict[str, str]:
+    """Environment variables that keep numerical libraries from starting threads."""
+    names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
+    return {f"{name}_NUM_THREADS": "1" for name in names}
+
+
+def _demand_success(result: Result, said: bytes, who: str) -> None:
+    if result.exit_status != 0 or result.limit:
+        text = said.decode("utf-8", "replace")[-_TOLD:].strip()
+        raise SubmissionRefusedError(
+            f"{who} failed on the hidden inputs ({_ending(result)}). It said:\n{text}"
+        )
+
+
+def _ending(result: Result) -> str:
+    if result.limit:
+        return result.limit.sentence().rstrip(".")
+    return f"signal {result.signal}" if result.signal is not None else f"exit status {result.exit_status}"
+
+
+def _same(one: Path, other: Path) -> bool:
+    names = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    if names != sorted(path.relative_to(other) for path in other.rglob("*") if path.is_file()):
+        return False
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise GraderFailedError(
+            f"The grader gave {value!r}, which is not a finite number. Mend the task's grade.py."
+        )
+    return float(value)

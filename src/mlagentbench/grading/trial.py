@@ -1,0 +1,54 @@
+"""Running a task's own code as it lies there, starter, plain or oracle, and grading what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.grading.references import Kind
+from mlagentbench.grading.stages import Stage
+from mlagentbench.sandbox import Job, Result
+from mlagentbench.task.layout import layout, overlay_of
+from mlagentbench.workspace import Store, Workspace
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the entry script printed, how it ended, and the workspace that it left."""
+
+    result: Result
+    output: str
+    store: Store
+    snapshot: str
+
+    @property
+    def ran(self) -> bool:
+        return self.result.exit_status == 0 and self.result.limit is None
+
+
+def try_out(stage: Stage, kind: Kind, seed: int, folder: Path) -> Trial:
+    """Lay out the starter and what `kind` puts over it in `folder`, and run the task's entry script there."""
+    prepared = stage.prepared
+    plan = layout(prepared)
+    workspace = Workspace(
+        folder / "workspace",
+        Store(folder / "store"),
+        plan.read_only,
+        link_read_only=stage.sandbox.links_read_only(),
+        max_file=stage.limits.disk,
+    )
+    plan.lay(workspace.folder, overlay_of(prepared.task, kind))
+    workspace.lay_placeholders()
+    job = Job(
+        argv=(str(prepared.interpreter.python), prepared.task.definition.entry),
+        workspace=workspace.folder,
+        limits=stage.limits,
+        interpreter=prepared.interpreter,
+        read_only=plan.read_only,
+        hidden=stage.hidden,
+        environment={"SEED": str(seed)},
+    )
+    said = bytearray()
+    result = stage.sandbox.run(job, said.extend)
+    snapshot = workspace.snapshot(executed=True)
+    return Trial(result, said.decode("utf-8", "replace"), workspace.store, snapshot.id)

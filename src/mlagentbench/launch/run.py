@@ -1,0 +1,138 @@
+"""One run, from its start to its verdict; going on with one; trying something else from one of its steps."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from mlagentbench.agent.spec import Agent, build_agent
+from mlagentbench.environment import Environment, Options, Watch
+from mlagentbench.environment.setup import new_setup, recorded_setup
+from mlagentbench.errors import MLAgentBenchError, UsageError
+from mlagentbench.grading import Grade
+from mlagentbench.record.events import Note, RunStarted, StepTaken
+from mlagentbench.record.folder import RunFolder, new_run_id
+from mlagentbench.record.request import Origin
+from mlagentbench.record.summary import Summary, read_summary
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was made: where it lies and what came of it."""
+
+    folder: Path
+    summary: Summary
+
+    @property
+    def grade(self) -> Grade | None:
+        return self.summary.grade
+
+
+def run(
+    task: str | Path,
+    agent: str = "starter",
+    model: str = "",
+    *,
+    settings: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Let `agent` work on `task`, record it, and grade what it leaves.
+
+    >>> import mlagentbench
+    >>> mlagentbench.run("house-price", "starter").grade.valid                              # doctest: +SKIP
+    True
+    """
+    built, kept = build_agent(agent, settings or {})
+    return _drive(Environment(new_setup(task, agent, kept, model, options)), built)
+
+
+def resume(
+    run: str | Path,
+    *,
+    key: str | None = None,
+    sandbox: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+    ask: Callable[[str], str] | None = None,
+) -> Run:
+    """Go on with a run that was stopped or killed. One that has ended is only graded, if it was not."""
+    folder = RunFolder.open(run)
+    request = folder.request()
+    built, _ = build_agent(request.agent, request.settings)
+    setup = recorded_setup(folder, key=key, sandbox=sandbox, limits=limits, watch=watch, ask=ask)
+    return _drive(Environment(setup), built)
+
+
+def fork(
+    run: str | Path,
+    step: int,
+    *,
+    agent: str | None = None,
+    model: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    key: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+    ask: Callable[[str], str] | None = None,
+) -> Run:
+    """A new run that begins as `run` did, up to and including `step`, and goes on from there.
+
+    The same agent is replayed through those steps; another one starts after them.
+    """
+    source = RunFolder.open(run)
+    request = source.request()
+    events = source.history().events
+    steps = [event for event in events if isinstance(event, StepTaken)]
+    if not 0 <= step <= len(steps):
+        raise UsageError(f"{run} has steps 1 to {len(steps)}; it cannot be forked at step {step}.")
+    built, kept = build_agent(agent or request.agent, request.settings if settings is None else settings)
+    copy = request.model_copy(
+        update={
+            "id": new_run_id(),
+            "agent": agent or request.agent,
+            "model": request.model if model is None else model,
+            "settings": kept,
+            "seed": request.seed if seed is None else seed,
+            "limits": request.limits.model_copy(update=dict(limits or {})),
+            "origin": Origin(run=request.id, step=step),
+        }
+    )
+    folder = RunFolder.create(source.store().folder.parent, source.path.parents[2].name, copy)
+    for taken in steps[:step]:
+        if taken.observation.output:
+            folder.outputs.mkdir(exist_ok=True)
+            shutil.copyfile(
+                source.outputs / taken.observation.output, folder.outputs / taken.observation.output
+            )
+    log = folder.log()
+    for event in events:
+        if isinstance(event, RunStarted) or (isinstance(event, StepTaken) and event.index <= step):
+            log.append(event)
+    log.append(Note(text=f"Forked from {request.id} after step {step}."))
+    log.close()
+    setup = recorded_setup(folder, key=key, limits=limits, watch=watch, ask=ask)
+    return _drive(Environment(replace(setup, replays=agent in (None, request.agent))), built)
+
+
+def _drive(env: Environment, agent: Agent) -> Run:
+    """Let the agent act until it or the environment is done, and end the run as what it was.
+
+    What stops the harness leaves the run resumable. What goes wrong in the agent ends it, and is recorded and graded.
+    """
+    with env:
+        env.reset()
+        folder = env.folder
+        try:
+            if not env.ended:
+                agent.run(env)
+        except MLAgentBenchError:
+            raise
+        except Exception as error:  # noqa: BLE001 - agents are other people's code; what they raise ends their run
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            env.finish("error", f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+    return Run(folder.path, read_summary(folder))

@@ -1,0 +1,116 @@
+"""Is a run what it says it is? The chain, the snapshots, and the grade are looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlagentbench.environment.limits import resource_limits
+from mlagentbench.environment.setup import prepared_for
+from mlagentbench.errors import MLAgentBenchError, RecordError
+from mlagentbench.grading import Grade, Grader
+from mlagentbench.record.events import RunEnded, StepTaken
+from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.grades import read_grades
+from mlagentbench.record.packing import objects_of
+from mlagentbench.sandbox import choose
+from mlagentbench.workspace import remove_tree
+
+
+@dataclass
+class Verification:
+    """What was checked of a run, and what is wrong with it."""
+
+    run: Path
+    checked: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def verify(
+    run: str | Path,
+    *,
+    key: str | None = None,
+    regrade: bool = True,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Verification:
+    """Read every line and every object of a run again, and grade its last snapshot again."""
+    folder = RunFolder.open(run)
+    result = Verification(folder.path)
+    try:
+        history = folder.history()
+    except RecordError as error:
+        result.problems.append(str(error))
+        return result
+    steps = [event for event in history.events if isinstance(event, StepTaken)]
+    result.checked.append(f"{len(history.events)} events in an unbroken chain, {len(steps)} steps")
+    if history.dropped:
+        result.checked.append(f"a torn last line of {history.dropped} bytes, which `resume` drops")
+    if [step.index for step in steps] != list(range(1, len(steps) + 1)):
+        result.problems.append("The steps are not numbered one after the other.")
+    for step in steps:
+        if step.observation.output and not (folder.outputs / step.observation.output).is_file():
+            result.problems.append(f"The whole output of step {step.index} is missing from outputs/.")
+    _check_objects(folder, result)
+    ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
+    if ended is None:
+        result.checked.append("the run has not ended; `resume` goes on with it")
+    elif regrade and not result.problems:
+        _check_grade(folder, ended.snapshot, key, progress, result)
+    return result
+
+
+def _check_objects(folder: RunFolder, result: Verification) -> None:
+    try:
+        store = folder.store()
+        count = 0
+        for name in objects_of(folder):
+            store.get(name)
+            count += 1
+        result.checked.append(f"{count} objects of its snapshots")
+    except RecordError as error:
+        result.problems.append(str(error))
+
+
+def _check_grade(
+    folder: RunFolder, snapshot: str, key: str | None, progress: Callable[[str], None], result: Verification
+) -> None:
+    recorded = read_grades(folder).get(snapshot)
+    if recorded is None:
+        result.problems.append(
+            f"The run has ended but was not graded; `mlagentbench grade {folder.path}` does it."
+        )
+        return
+    request = folder.request()
+    scratch = folder.scratch
+    try:
+        prepared = prepared_for(request, key, progress)
+        grader = Grader(prepared, choose(request.sandbox), scratch, resource_limits(request.limits), progress)
+        again = grader.grade(folder.store(), snapshot)
+    except MLAgentBenchError as error:
+        result.problems.append(f"It could not be graded again: {error}")
+        return
+    finally:
+        if scratch.exists():
+            remove_tree(scratch)
+    if agree(recorded, again):
+        result.checked.append(f"the same verdict when graded again ({_say(again)})")
+    else:
+        result.problems.append(f"Graded again it gets {_say(again)}; recorded is {_say(recorded)}.")
+
+
+def agree(one: Grade, other: Grade) -> bool:
+    """The same number; for timed tasks the same verdict and intervals that overlap."""
+    if (one.valid, one.success) != (other.valid, other.success):
+        return False
+    if one.interval and other.interval:
+        return one.interval.low <= other.interval.high and other.interval.low <= one.interval.high
+    return one.score == other.score
+
+
+def _say(grade: Grade) -> str:
+    return f"score {grade.score:.6g}" if grade.score is not None else f"no score: {grade.reason}"

@@ -1,0 +1,101 @@
+"""What happened in a run, one typed event a line. Every type carries the version of its form."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from mlagentbench.record.steps import Action, Observation, Primitive
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    format: int = 1
+    time: float = Field(default_factory=time.time)
+
+
+class RunStarted(_Event):
+    type: Literal["run_started"] = "run_started"
+    problem: str
+    snapshot: str
+
+
+class PathChange(BaseModel):
+    """A path that a step changed; enough to list it without opening the store."""
+
+    model_config = ConfigDict(frozen=True)
+    path: str
+    kind: Literal["added", "removed", "changed"]
+
+
+class Edit(BaseModel):
+    """A file that the harness wrote for the agent: what it was made from, and where it was saved."""
+
+    model_config = ConfigDict(frozen=True)
+    source: str
+    saved: str
+
+
+class StepTaken(_Event):
+    type: Literal["step"] = "step"
+    index: int
+    action: Action
+    observation: Observation
+    primitives: tuple[Primitive, ...] = ()
+    snapshot: str
+    """The workspace after the step."""
+    changes: tuple[PathChange, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    undone: str = ""
+    """The path that this step set back, where it undid an edit."""
+    final: bool = False
+    seconds: float
+    """All of the step: execution and harness."""
+    elapsed: float
+    """Working time of the run so far, over all of its resumptions."""
+
+
+class Denied(_Event):
+    """Something that the agent's code did and that did not stand."""
+
+    type: Literal["denied"] = "denied"
+    text: str
+
+
+class LimitHit(_Event):
+    """A limit of the whole run was reached."""
+
+    type: Literal["limit"] = "limit"
+    name: Literal["steps", "time", "tokens", "cost"]
+    value: float
+
+
+class Note(_Event):
+    type: Literal["note"] = "note"
+    text: str
+
+
+class Resumed(_Event):
+    type: Literal["resumed"] = "resumed"
+    step: int
+    dropped: int
+    """Bytes of a torn last line that were dropped."""
+
+
+EndReason = Literal["submitted", "limit", "stopped", "error"]
+"""The agent submitted; a limit of the run was reached; the agent stopped without submitting; the agent crashed."""
+
+
+class RunEnded(_Event):
+    type: Literal["run_ended"] = "run_ended"
+    reason: EndReason
+    detail: str = ""
+    snapshot: str
+    elapsed: float
+
+
+Event = RunStarted | StepTaken | Denied | LimitHit | Note | Resumed | RunEnded
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="type")])

@@ -1,0 +1,125 @@
+"""A run on disk: where its parts lie, and who may write them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from mlagentbench.errors import RecordError
+from mlagentbench.record.log import EventLog, History, read_history
+from mlagentbench.record.request import RunRequest
+from mlagentbench.workspace import Store
+
+STORE = ".store"
+
+
+def new_run_id() -> str:
+    """Sortable by time, unique without coordination."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(3)
+
+
+class RunFolder:
+    """One run's folder. `open` it for reading; `lock` it before writing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.request_file = path / "run.json"
+        self.events_file = path / "events.jsonl"
+        self.outputs = path / "outputs"
+        self.workspace = path / "workspace"
+        self.scratch = path / "scratch"
+        self.grades_file = path / "grades.json"
+        self.summary_file = path / "summary.json"
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, runs: Path, experiment: str, request: RunRequest) -> RunFolder:
+        """A new folder under `runs`, with its `run.json`."""
+        task = request.task.partition("@")[0]
+        who = f"{request.agent}--{request.model or 'no-model'}".replace("/", "_")
+        folder = cls(runs / experiment / task / who / request.id)
+        folder.path.mkdir(parents=True)
+        (runs / STORE).mkdir(exist_ok=True)
+        write_atomically(folder.request_file, request.model_dump_json(indent=1).encode() + b"\n")
+        return folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        """The run at `path`, or a sentence that says what is wrong with it."""
+        folder = cls(Path(path).absolute())
+        if not folder.request_file.is_file():
+            raise RecordError(
+                f"{path} is not a run: it has no run.json. `mlagentbench list --runs` shows the runs."
+            )
+        return folder
+
+    def request(self) -> RunRequest:
+        try:
+            return RunRequest.model_validate_json(self.request_file.read_bytes())
+        except ValidationError as error:
+            raise RecordError(f"{self.request_file} is damaged: {error.errors()[0]['msg']}.") from None
+
+    def history(self) -> History:
+        return read_history(self.events_file, self.request_file.read_bytes())
+
+    def log(self) -> EventLog:
+        """The writing end of its events; a torn last line is cut off."""
+        return EventLog(self.events_file, self.history())
+
+    def store(self) -> Store:
+        """The store that this run's snapshots lie in: that of the nearest folder above which has one."""
+        for parent in self.path.parents:
+            if (parent / STORE).is_dir():
+                return Store(parent / STORE)
+        raise RecordError(
+            f"No {STORE} folder was found above {self.path}: the run was moved away from its snapshots."
+        )
+
+    def lock(self) -> None:
+        """Become the one process that writes this run, until it ends or `unlock`."""
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise RecordError(
+                f"{self.path} is being written by another process. Wait for it, or stop it."
+            ) from None
+        self._lock = descriptor
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def find_runs(places: Iterator[Path] | list[Path]) -> list[RunFolder]:
+    """All runs at or below the given folders, oldest first."""
+    found: dict[Path, RunFolder] = {}
+    for place in places:
+        if not place.exists():
+            raise RecordError(f"{place} does not exist. Give a run's folder, or a folder that holds runs.")
+        for request in [place / "run.json"] if (place / "run.json").is_file() else place.rglob("run.json"):
+            if "workspace" not in request.relative_to(place).parts[:-1]:
+                found[request.parent.absolute()] = RunFolder(request.parent.absolute())
+    return sorted(found.values(), key=lambda folder: folder.path.name)
+
+
+def write_atomically(file: Path, data: bytes) -> None:
+    """`file` holds either what it held or all of `data`, whenever it is looked at."""
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    with aside.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    aside.rename(file)
+
+
+def write_model(file: Path, model: BaseModel) -> None:
+    write_atomically(file, model.model_dump_json(indent=1).encode() + b"\n")

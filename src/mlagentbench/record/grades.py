@@ -1,0 +1,32 @@
+"""The verdicts of a run, by snapshot."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ValidationError
+
+from mlagentbench.errors import RecordError
+from mlagentbench.grading import Grade
+from mlagentbench.record.folder import RunFolder, write_model
+
+
+class _Grades(BaseModel):
+    format: int = 1
+    grades: dict[str, Grade] = {}
+
+
+def read_grades(folder: RunFolder) -> dict[str, Grade]:
+    """Every verdict of the run that was reached so far."""
+    try:
+        return _Grades.model_validate_json(folder.grades_file.read_bytes()).grades
+    except FileNotFoundError:
+        return {}
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"]
+        raise RecordError(
+            f"{folder.grades_file} is damaged ({problem}). Delete it; `mlagentbench grade {folder.path}` makes it anew."
+        ) from None
+
+
+def remember_grade(folder: RunFolder, grade: Grade) -> None:
+    """Keep a verdict; an earlier one on the same snapshot is replaced."""
+    write_model(folder.grades_file, _Grades(grades=read_grades(folder) | {grade.snapshot: grade}))

@@ -1,0 +1,53 @@
+"""The record of one run while it goes on: what happened so far, and where the next event is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlagentbench.record.events import Event, Resumed, RunEnded, RunStarted, StepTaken
+from mlagentbench.record.folder import RunFolder
+
+
+class Journal:
+    """Holds the run's lock until it is closed."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        folder.lock()
+        self._folder = folder
+        history = folder.history()
+        self.events: list[Event] = list(history.events)
+        self._log = folder.log()
+        if self.events and self.ended is None:
+            self.append(Resumed(step=len(self.steps()), dropped=history.dropped))
+
+    def append(self, event: Event) -> None:
+        """When this returns, the event is on disk."""
+        self._log.append(event)
+        self.events.append(event)
+
+    def extend(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.append(event)
+
+    @property
+    def started(self) -> RunStarted | None:
+        first = self.events[0] if self.events else None
+        return first if isinstance(first, RunStarted) else None
+
+    @property
+    def ended(self) -> RunEnded | None:
+        return next((event for event in reversed(self.events) if isinstance(event, RunEnded)), None)
+
+    def steps(self) -> list[StepTaken]:
+        return [event for event in self.events if isinstance(event, StepTaken)]
+
+    def last_snapshot(self) -> str:
+        """The workspace as the record has it."""
+        for event in reversed(self.events):
+            if isinstance(event, StepTaken | RunStarted | RunEnded):
+                return event.snapshot
+        return ""
+
+    def close(self) -> None:
+        self._log.close()
+        self._folder.unlock()

@@ -1,0 +1,93 @@
+"""The append-only log of events. Each line carries the hash of the line before it; the first one, of `run.json`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import RecordError
+from mlagentbench.record.events import EVENT, Event
+
+_OPENING = b'{"prev":"'
+_MIDDLE = b'","event":'
+_HASH_LENGTH = 64
+
+
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True)
+class History:
+    """What a log holds: its events, the hash that the next line must carry, and what was torn off its end."""
+
+    events: tuple[Event, ...]
+    head: str
+    intact: int
+    """Bytes up to the end of the last whole line."""
+    dropped: int
+    """Bytes after it: a line that a kill cut short."""
+
+
+def read_history(file: Path, root: bytes) -> History:
+    """The events of a log whose chain starts at `root`, the bytes of `run.json`.
+
+    A torn last line is left out and counted; anything else that does not fit is damage, told with its line.
+    """
+    data = file.read_bytes() if file.exists() else b""
+    intact = data.rfind(b"\n") + 1
+    head = _hash(root)
+    events: list[Event] = []
+    for number, line in enumerate(data[:intact].split(b"\n")[:-1], start=1):
+        events.append(_parse(line, head, f"{file}, line {number}"))
+        head = _hash(line)
+    return History(tuple(events), head, intact, len(data) - intact)
+
+
+def _parse(line: bytes, expected: str, where: str) -> Event:
+    start, end = len(_OPENING), len(_OPENING) + _HASH_LENGTH
+    body = end + len(_MIDDLE)
+    if line[:start] != _OPENING or line[end:body] != _MIDDLE or not line.endswith(b"}"):
+        raise RecordError(f"{where} is not a line of a run's record. The record was changed from outside.")
+    if line[start:end].decode("ascii", "replace") != expected:
+        raise RecordError(
+            f"{where} does not follow from the line before it. The record was changed from outside; "
+            f"what stands before that line can still be trusted."
+        )
+    try:
+        return EVENT.validate_json(line[body:-1])
+    except ValidationError as error:
+        first = error.errors()[0]["msg"]
+        raise RecordError(f"{where} holds no event that this version knows ({first}).") from None
+
+
+class EventLog:
+    """The writing end. When `append` returns, the event is on disk."""
+
+    def __init__(self, file: Path, history: History) -> None:
+        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.ftruncate(self._descriptor, history.intact)
+        os.lseek(self._descriptor, history.intact, os.SEEK_SET)
+        self.head = history.head
+
+    def append(self, event: Event) -> None:
+        line = b"".join((_OPENING, self.head.encode(), _MIDDLE, event.model_dump_json().encode(), b"}"))
+        _write_all(self._descriptor, line + b"\n")
+        _sync(self._descriptor)
+        self.head = _hash(line)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

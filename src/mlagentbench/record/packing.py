@@ -1,0 +1,116 @@
+"""One file of a run with all that it refers to, for sharing; and the way back."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
+from mlagentbench.record.folder import STORE, RunFolder
+from mlagentbench.workspace import Store, objects
+
+SUFFIX = ".mlab.tar.gz"
+_PARTS = ("run.json", "events.jsonl", "grades.json", "summary.json")
+
+
+def snapshots_of(folder: RunFolder) -> list[str]:
+    """Every snapshot that the run's record names, each once."""
+    named = (
+        event.snapshot
+        for event in folder.history().events
+        if isinstance(event, RunStarted | StepTaken | RunEnded)
+    )
+    return list(dict.fromkeys(named))
+
+
+def objects_of(folder: RunFolder) -> Iterator[str]:
+    """Every object in the store that the run needs."""
+    store = folder.store()
+    seen: set[str] = set()
+    for snapshot in snapshots_of(folder):
+        for name in objects(store, snapshot) - seen:
+            seen.add(name)
+            yield name
+
+
+def pack(run: str | Path, file: str | Path | None = None) -> Path:
+    """Put a run and its snapshots into one file, by default `<id>.mlab.tar.gz` in the current folder."""
+    folder = RunFolder.open(run)
+    target = Path(file) if file else Path(folder.request().id + SUFFIX)
+    store = folder.store()
+    aside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with tarfile.open(aside, "w:gz", compresslevel=6) as archive:
+            place = "/".join(folder.path.parts[-4:])
+            for part in _PARTS:
+                if (folder.path / part).is_file():
+                    archive.add(folder.path / part, f"{place}/{part}", filter=_anonymous)
+            if folder.outputs.is_dir():
+                for output in sorted(folder.outputs.iterdir()):
+                    archive.add(output, f"{place}/outputs/{output.name}", filter=_anonymous)
+            for name in sorted(objects_of(folder)):
+                data = store.get(name)
+                entry = tarfile.TarInfo(f"{STORE}/objects/{name}")
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+    return target
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+def unpack(file: str | Path, runs: str | Path = "runs") -> Path:
+    """Put a packed run into a folder of runs. A pack is hostile input: only what a run consists of is taken."""
+    root = Path(runs).absolute()
+    place: Path | None = None
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            store = Store(root / STORE)
+            for entry in archive:
+                content = archive.extractfile(entry) if entry.isreg() else None
+                if content is None:
+                    raise RecordError(
+                        f"{file} holds {entry.name!r}, which is not a plain file. It is not a pack."
+                    )
+                parts = PurePosixPath(entry.name).parts
+                if parts[:2] == (STORE, "objects") and len(parts) == 3:
+                    if store.put(content.read()) != parts[2]:
+                        raise RecordError(
+                            f"{file} is damaged: the object {parts[2]} is not what its name says."
+                        )
+                    continue
+                if not _belongs(parts):
+                    raise RecordError(f"{file} holds {entry.name!r}, which no run has. It is not a pack.")
+                if place is None:
+                    place = root.joinpath(*parts[:4])
+                    if place.exists():
+                        raise UsageError(f"{place} exists already; this run was unpacked before.")
+                target = root.joinpath(*parts)
+                if not target.is_relative_to(place):
+                    raise RecordError(f"{file} holds parts of more than one run. It is not a pack.")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content.read())
+            store.close()
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise RecordError(f"{file} cannot be unpacked: {error}.") from None
+    if place is None:
+        raise RecordError(f"{file} holds no run.")
+    RunFolder.open(place).history()
+    return place
+
+
+def _belongs(parts: tuple[str, ...]) -> bool:
+    if len(parts) < 5 or any(part in ("..", ".", "/", "", STORE) for part in parts):
+        return False
+    rest = parts[4:]
+    return (len(rest) == 1 and rest[0] in _PARTS) or (len(rest) == 2 and rest[0] == "outputs")

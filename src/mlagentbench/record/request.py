@@ -1,0 +1,75 @@
+"""What was asked of a run: the content of `run.json`. Written once, before anything happens, and never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Origin(BaseModel):
+    """The run and step that a fork goes on from."""
+
+    model_config = ConfigDict(frozen=True)
+    run: str
+    step: int
+
+
+class Host(BaseModel):
+    """The machine, as far as results depend on it."""
+
+    model_config = ConfigDict(frozen=True)
+    system: str
+    machine: str
+    cores: int
+    memory: int
+    python: str
+
+
+class RunLimits(BaseModel):
+    """What the whole run may use. None is: no limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    steps: int | None = 50
+    time: float | None = 5 * 3600.0
+    tokens: int | None = None
+    cost: float | None = None
+    execution_time: float
+    """Seconds for one execution."""
+    memory: int
+    processes: int
+    disk: int
+    files: int
+    output: int
+
+
+class RunRequest(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    format: int = 1
+    id: str
+    created: float
+    version: str
+    """Of this package."""
+    task: str
+    """`name@version`."""
+    task_folder: str = ""
+    """Where the task lies, for tasks given by path; empty for tasks found by name."""
+    variant: str
+    data_seed: int
+    data_digest: str
+    """Hash over all prepared files."""
+    data_key: str = ""
+    """First digits of the hash of the key that the data were made with; empty without one."""
+    python: str = ""
+    """The interpreter that the user chose for the sandbox; empty for the task's own."""
+    agent: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    model: str = ""
+    seed: int
+    sandbox: str
+    network: bool
+    actions: tuple[str, ...]
+    """The actions shown to the agent."""
+    limits: RunLimits
+    host: Host
+    origin: Origin | None = None

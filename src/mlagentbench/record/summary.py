@@ -1,0 +1,80 @@
+"""What reports need of a run, derived from its record. It may be deleted: it is made again when asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import BaseModel, ValidationError
+
+from mlagentbench.grading import Grade
+from mlagentbench.record.events import Denied, RunEnded, StepTaken
+from mlagentbench.record.folder import RunFolder, write_model
+from mlagentbench.record.grades import read_grades
+
+
+class Summary(BaseModel):
+    format: int = 1
+    run: str
+    task: str
+    variant: str
+    agent: str
+    model: str
+    seed: int
+    network: bool
+    sandbox: str
+    head: str
+    """Hash of the last event: the summary is of exactly this record."""
+    ended: str = ""
+    """The reason in one word; empty while the run can go on."""
+    detail: str = ""
+    steps: int
+    failed_steps: int
+    actions: dict[str, int]
+    denied: int
+    elapsed: float
+    execution_wall: float
+    execution_cpu: float
+    peak_memory: int
+    grade: Grade | None = None
+
+
+def summarise(folder: RunFolder) -> Summary:
+    """The summary of the record as it is now; kept beside it if the run has ended."""
+    request = folder.request()
+    history = folder.history()
+    steps = [event for event in history.events if isinstance(event, StepTaken)]
+    executions = [step.observation.execution for step in steps if step.observation.execution]
+    ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
+    summary = Summary(
+        run=request.id,
+        task=request.task,
+        variant=request.variant,
+        agent=request.agent,
+        model=request.model,
+        seed=request.seed,
+        network=request.network,
+        sandbox=request.sandbox,
+        head=history.head,
+        ended=ended.reason if ended else "",
+        detail=ended.detail if ended else "",
+        steps=len(steps),
+        failed_steps=sum(not step.observation.ok for step in steps),
+        actions=dict(Counter(step.action.name for step in steps)),
+        denied=sum(isinstance(event, Denied) for event in history.events),
+        elapsed=ended.elapsed if ended else steps[-1].elapsed if steps else 0.0,
+        execution_wall=sum(execution.wall_seconds for execution in executions),
+        execution_cpu=sum(execution.cpu_seconds for execution in executions),
+        peak_memory=max((execution.peak_memory for execution in executions), default=0),
+        grade=read_grades(folder).get(ended.snapshot) if ended else None,
+    )
+    if ended:
+        write_model(folder.summary_file, summary)
+    return summary
+
+
+def read_summary(folder: RunFolder) -> Summary:
+    """The kept summary, or a new one where there is none or it cannot be read."""
+    try:
+        return Summary.model_validate_json(folder.summary_file.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return summarise(folder)
