@@ -11,8 +11,8 @@ import numpy as np
 GRADES = ["Po", "Fa", "TA", "Gd", "Ex"]
 NEIGHBORHOODS = [
     "Blmngtn", "Blueste", "BrDale", "BrkSide", "ClearCr", "CollgCr", "Crawfor", "Edwards", "Gilbert",
-    "IDOTRR", "MeadowV", "Mitchel", "NAmes", "NPkVill", "NWAmes", "NoRidge", "NridgHt", "OldTown", "SWISU", "Sawyer",
-    "SawyerW", "Somerst", "StoneBr", "Timber", "Veenker",
+    "IDOTRR", "MeadowV", "Mitchel", "NAmes", "NPkVill", "NWAmes", "NoRidge", "NridgHt", "OldTown", "SWISU",
+    "Sawyer", "SawyerW", "Somerst", "StoneBr", "Timber", "Veenker",
 ]  # fmt: skip
 STYLES = {
     "1Story": 50, "2Story": 30, "1.5Fin": 10, "SLvl": 4.5, "SFoyer": 2.6, "1.5Unf": 1, "2.5Unf": 0.8,
