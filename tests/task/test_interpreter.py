@@ -53,8 +53,8 @@ def test_its_roots_are_all_that_it_needs(cache):
     needed = json.loads(
         answer(
             interpreter.python,
-            "import json, sys, os; print(json.dumps([sys.executable, os.path.realpath(sys.executable), sys.prefix,"
-            " sys.base_prefix, *(p for p in sys.path if os.path.isdir(p))]))",
+            "import json, sys, os; print(json.dumps([sys.executable, os.path.realpath(sys.executable),"
+            " sys.prefix, sys.base_prefix, *(p for p in sys.path if os.path.isdir(p))]))",
         )
     )
     for path in needed:
@@ -115,7 +115,7 @@ def test_a_build_that_was_killed_is_made_again(cache):
 
 
 def test_two_processes_that_want_it_at_once_build_it_once(cache, tmp_path):
-    code = "from mlagentbench.task.interpreter import interpreter_for; print(interpreter_for((), None, print).python)"
+    code = "from mlagentbench.task.interpreter import *; print(interpreter_for((), None, print).python)"
     both = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
@@ -130,7 +130,7 @@ import os, zipfile
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     with zipfile.ZipFile(os.path.join(folder, "leak-1.0-py3-none-any.whl"), "w") as archive:
         archive.writestr("leak.py", f"NAMES = {sorted(os.environ)}")
-        archive.writestr("leak-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: leak\\nVersion: 1.0\\n")
+        archive.writestr("leak-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: leak\\nVersion: 1\\n")
         archive.writestr("leak-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\n")
         archive.writestr("leak-1.0.dist-info/RECORD", "")
     return "leak-1.0-py3-none-any.whl"
@@ -187,7 +187,7 @@ def test_a_launcher_that_picks_an_interpreter_is_followed_to_it(cache, tmp_path)
 
 @pytest.mark.parametrize("name", ["no-such-python", "/bin/true", "/bin/false"])
 def test_what_is_no_interpreter_is_told(cache, name):
-    with pytest.raises(PreparationError, match="no interpreter|is not a working Python|does not run"):
+    with pytest.raises(PreparationError, match=r"no interpreter|is not a working Python|does not run"):
         interpreter_for((), name)
 
 

@@ -36,7 +36,7 @@ def load_original(folder: Path) -> Task:
         "modality": "unknown",
         "metric": {"name": "score"},
         "submission": ".",
-        "entry": "train.py",
+        "entry": _entry(folder / "env"),
         "read_only": _read_only(folder / "scripts" / "read_only_files.txt"),
         "variants": {VARIANT: {"description": "the data of the original task folder, as they are"}},
     }
@@ -56,6 +56,12 @@ def load_original(folder: Path) -> Task:
             f"{additions} names variants, but a folder in the original's format has only {VARIANT!r}."
         )
     return Task(definition, folder, origin="original")
+
+
+def _entry(env: Path) -> str:
+    """`train.py`, or where there is none the first script."""
+    scripts = sorted(file.name for file in env.glob("*.py"))
+    return "train.py" if "train.py" in scripts or not scripts else scripts[0]
 
 
 def _read_only(file: Path) -> list[str]:

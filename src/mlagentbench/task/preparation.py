@@ -181,7 +181,12 @@ def _fingerprint(task: Task, variant: str) -> str:
     else:
         files = sorted(file for part in ("env", "scripts") for file in (task.folder / part).rglob("*"))
     stamps = [[file.relative_to(task.folder).as_posix(), _content_stamp(task, file)] for file in files]
-    identity = [stamps, sorted(definition.requirements), source.model_dump(mode="json") if source else None]
+    identity = [
+        stamps,
+        sorted(definition.requirements),
+        source.model_dump(mode="json") if source else None,
+        [] if task.trusted else list(definition.read_only),
+    ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 

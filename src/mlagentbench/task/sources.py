@@ -1,4 +1,4 @@
-"""Raw files of variants that are not made from a seed: fetched once and kept, or taken from what a person has."""
+"""Raw files of variants that are not made from a seed: fetched once and kept, or given by a person."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 from mlagentbench.errors import PreparationError
@@ -22,7 +23,7 @@ _LONGEST_SILENCE = 180.0
 
 
 def fetch(source: Source, given: Path | None, progress: Progress | None = None) -> Path:
-    """A folder that holds `source.files`. `given` is the archive as Kaggle names it, or its folder unpacked."""
+    """A folder that holds `source.files`. `given` is the archive as Kaggle names it, or it unpacked."""
     downloads = cache_folder() / "downloads"
     with locked(downloads / f"{source.name}.lock", f"the download of {source.name}", progress):
         if given is not None:
@@ -35,7 +36,7 @@ def fetch(source: Source, given: Path | None, progress: Progress | None = None) 
 
 
 def _from_kaggle(source: Source, folder: Path, progress: Progress | None) -> Path:
-    """Kaggle's client keeps files below `folder`; what arrived whole is written down and never asked for again."""
+    """Kaggle's client keeps files below `folder`; what arrived whole is noted, and not asked for again."""
     kept_at = folder / f"{source.name}.json"
     kept: dict[str, str] = json.loads(kept_at.read_bytes()) if kept_at.is_file() else {}
     place = folder / "competitions" / source.name
@@ -120,7 +121,7 @@ def _extract(archive: zipfile.ZipFile, file: str, target: Path, otherwise: str) 
     try:
         with archive.open(chosen) as member, target.open("wb") as stream:
             shutil.copyfileobj(member, stream, 2**20)
-    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise PreparationError(f"{file} cannot be unpacked ({error}): {otherwise}.") from None
 
 

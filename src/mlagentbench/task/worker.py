@@ -44,9 +44,9 @@ def call(
     """What `function(**arguments)` of the trusted `script` gives back, as far as JSON can carry it.
 
     A `SubmissionRefusedError` or `PreparationError` raised in the script is raised here; anything else that
-    goes wrong there, time included, is a `failure` that tells the last lines. It is stopped after `seconds`, or
-    when it has said nothing for `silence` seconds. Without an `environment` it gets one with nothing in it. A
-    `lock` is what `cache.locked` yields.
+    goes wrong there, time included, is a `failure` that tells the last lines. It is stopped after `seconds`,
+    or when it has said nothing for `silence` seconds. Without an `environment` it gets one with nothing in
+    it. A `lock` is what `cache.locked` yields.
     """
     told, answer_to = os.pipe()
     request = {

@@ -1,0 +1,103 @@
+"""Data of original task folders. Their `scripts/prepare.py` is foreign code: it runs in the sandbox, on a copy."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mlagentbench.errors import PreparationError
+from mlagentbench.sandbox import Interpreter, Job, Sandbox, choose, default_limits
+from mlagentbench.task.definition import Task
+from mlagentbench.task.manifest import walk
+from mlagentbench.task.progress import Lines, Progress, silent
+
+_SECONDS = 6 * 3600.0
+_FILES = 1_000_000
+# As the original ran it: from inside of scripts/, with env/ beside it.
+_START = """
+import os, runpy, sys
+os.chdir("scripts")
+sys.path.insert(0, os.getcwd())
+sys.argv = ["prepare.py"]
+runpy.run_path("prepare.py", run_name="__main__")
+"""
+
+
+def make_original(
+    task: Task,
+    building: Path,
+    interpreter: Interpreter,
+    *,
+    sandbox: Sandbox | None,
+    network: bool,
+    progress: Progress | None,
+) -> None:
+    """Fill `building` with `starter/` (`env/` without what is read-only), `public/` (that), and `private/` (what
+    `scripts/` holds, the answers that its script wrote there included)."""
+    work = building / "work"
+    work.mkdir()
+    try:
+        for part in ("env", "scripts"):
+            shutil.copytree(task.folder / part, work / part, symlinks=True)
+    except shutil.Error as error:
+        told = "; ".join(str(reason) for _, _, reason in error.args[0])
+        raise PreparationError(f"{task.folder} cannot be copied: {told}.") from None
+    if (work / "scripts" / "prepare.py").is_file() and not (work / "scripts" / "prepared").exists():
+        _run(task, work, interpreter, sandbox or choose(), network, progress)
+    for part in ("env", "scripts"):
+        if (work / part).is_symlink() or not (work / part).is_dir():
+            raise PreparationError(
+                f"scripts/prepare.py of {task.folder} has put something else in place of {part}/."
+            )
+    (work / "env").rename(building / "starter")
+    (work / "scripts").rename(building / "private")
+    shutil.rmtree(work)
+    _set_apart(building / "starter", building / "public", task.definition.read_only)
+
+
+def _run(
+    task: Task,
+    work: Path,
+    interpreter: Interpreter,
+    sandbox: Sandbox,
+    network: bool,
+    progress: Progress | None,
+) -> None:
+    (progress or silent)(f"Running scripts/prepare.py of {task.name} in the sandbox ({sandbox.name}).")
+    lines = Lines(progress)
+    job = Job(
+        argv=(str(interpreter.python), "-c", _START),
+        workspace=work,
+        limits=replace(default_limits(work), seconds=_SECONDS, files=_FILES),
+        interpreter=interpreter,
+        network=network,
+    )
+    result = sandbox.run(job, lines.feed)
+    lines.close()
+    if result.limit is not None:
+        raise PreparationError(
+            f"scripts/prepare.py of {task.folder} was stopped: {result.limit.sentence()} It said:\n{lines.tail()}"
+        )
+    if result.exit_status != 0:
+        ended = f"status {result.exit_status}" if result.signal is None else f"signal {result.signal}"
+        advice = "" if network else " If it downloads something, allow it with --network on."
+        raise PreparationError(
+            f"scripts/prepare.py of {task.folder} ended with {ended}.{advice} It said:\n{lines.tail()}"
+        )
+
+
+def _set_apart(starter: Path, public: Path, globs: tuple[str, ...]) -> None:
+    """Move what the agent may not change from `starter` to the same places in `public`."""
+    public.mkdir()
+    for path, _ in list(walk(starter)):
+        if any(_covers(glob, path) for glob in globs):
+            (public / path).parent.mkdir(parents=True, exist_ok=True)
+            (starter / path).rename(public / path)
+
+
+def _covers(glob: str, path: str) -> bool:
+    """Whether `glob` names the file or a folder that it is in."""
+    parts = path.split("/")
+    return any(fnmatchcase("/".join(parts[:depth]), glob) for depth in range(1, len(parts) + 1))
