@@ -90,7 +90,10 @@ def fork(
     steps = [event for event in events if isinstance(event, StepTaken)]
     if not 0 <= step <= len(steps):
         raise UsageError(f"{run} has steps 1 to {len(steps)}; it cannot be forked at step {step}.")
-    built, kept = build_agent(agent or request.agent, request.settings if settings is None else settings)
+    same_agent = agent in (None, request.agent)
+    if settings is None:
+        settings = request.settings if same_agent else {}
+    built, kept = build_agent(agent or request.agent, settings)
     copy = request.model_copy(
         update={
             "id": new_run_id(),
@@ -116,7 +119,7 @@ def fork(
     log.append(Note(text=f"Forked from {request.id} after step {step}."))
     log.close()
     setup = recorded_setup(folder, key=key, limits=limits, watch=watch, ask=ask)
-    return _drive(Environment(replace(setup, replays=agent in (None, request.agent))), built)
+    return _drive(Environment(replace(setup, replays=same_agent)), built)
 
 
 def _drive(env: Environment, agent: Agent) -> Run:

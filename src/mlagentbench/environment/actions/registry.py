@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 from collections.abc import Callable, Iterable
@@ -53,6 +54,11 @@ class ActionType(Generic[A]):
         return {"name": self.name, "description": self.description, "parameters": schema}
 
 
+_PUBLISHED_ORDER = (
+    "List Files", "Read File", "Write File", "Append File", "Copy File", "Inspect Script Lines", "Undo Edit Script",
+    "Execute Script", "Python REPL", "Request Help", "Final Answer",
+)  # fmt: skip
+
 _ACTIONS: dict[str, ActionType[Any]] = {}
 
 
@@ -69,10 +75,12 @@ def action(
 
 
 def all_actions() -> dict[str, ActionType[Any]]:
-    """Every action, by name, in the order of the published list."""
-    from mlagentbench.environment.actions import execution, files, repl, talk
-
-    assert execution and files and repl and talk
+    """Every action, by name, in the order of the published list, with ours at its end."""
+    if not _ACTIONS:
+        for module in ("execution", "files", "repl", "talk"):
+            importlib.import_module(f"mlagentbench.environment.actions.{module}")
+        for name in (*_PUBLISHED_ORDER, *(name for name in list(_ACTIONS) if name not in _PUBLISHED_ORDER)):
+            _ACTIONS[name] = _ACTIONS.pop(name)
     return _ACTIONS
 
 
