@@ -12,7 +12,7 @@ from mlagentbench.errors import SubmissionRefusedError
 
 TOLERANCE = 1e-8
 HEADER = re.compile(
-    rb"\{'descr': '(.{1,8}?)', 'fortran_order': (?:True|False), 'shape': \(([0-9, ]{0,99})\), \}"
+    rb"\{'descr': '([<>|=\w]{1,8})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,99})\), \}"
 )
 
 
@@ -36,7 +36,7 @@ def grade(submission: Path, private: Path) -> None:
             place = tuple(map(int, np.argwhere(wrong)[0]))
             raise SubmissionRefusedError(
                 f"{name}: {int(wrong.sum())} of {wrong.size} values are wrong, the first at {place}: "
-                f"{output[place]!r} instead of {right[place]!r}; they must agree to {TOLERANCE:g}."
+                f"{float(output[place])!r} instead of {float(right[place])!r}; they must agree to {TOLERANCE:g}."
             )
 
 
@@ -53,7 +53,8 @@ def _read(path: Path, right: np.ndarray) -> np.ndarray:
     if not content.startswith(header):
         described = HEADER.search(content[:512])
         what = (
-            f"an array of dtype {described[1].decode('ascii', 'replace')} and shape ({described[2].decode()})"
+            f"an array of dtype {described[1].decode('ascii', 'replace')} and shape ({described[3].decode()})"
+            f"{', stored by columns' if described[2] == b'True' else ''}"
             if described
             else "not a NumPy array file"
         )
