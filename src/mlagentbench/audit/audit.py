@@ -210,9 +210,7 @@ class Auditor:
         table = tables.Table.parse(read_snapshot(trial.store, trial.snapshot, name, 2**31))
         self._check("the order of rows does not matter", lambda: self._same_score(tables.permuted(table)))
         for what, data in tables.worthless(table).items():
-            self._check(
-                f"worthless: {what}", self._fail_file(data)
-            )
+            self._check(f"worthless: {what}", self._fail_file(data))
         self._refusals({what: self._refuse_file(data) for what, data in tables.malformed(table).items()})
         self._check("malformed: nothing submitted", lambda: self._demand_refusal(self._submit(None)))
 

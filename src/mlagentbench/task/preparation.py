@@ -131,6 +131,16 @@ def find_prepared(
     return _prepared(task, variant, seed, folder, interpreter, manifest)
 
 
+def remake(prepared: Prepared, folder: Path, *, key: str | None = None) -> str:
+    """Make the same data again, in `folder`, and give back their digest, which ought to be the same."""
+    task = prepared.task
+    folder.mkdir(parents=True)
+    with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}") as lock:
+        seed = _data_seed(prepared.seed, key)
+        _make(task, prepared.variant, folder, seed, None, prepared.interpreter, None, lock)
+        return _finish(task, prepared.variant, prepared.seed, key, folder).digest
+
+
 def verify_prepared(prepared: Prepared) -> list[str]:
     """Read every file again; what is not as it was prepared, one phrase each."""
     manifest = _read_manifest(prepared.folder)
