@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -94,12 +97,44 @@ def _open_folder(name: str, parent: int) -> int:
         pass
     place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     try:
-        magic = f"/proc/self/fd/{place}"
+        magic = Path(f"/proc/self/fd/{place}")
         mode = os.fstat(place).st_mode & 0o7777
-        os.chmod(magic, mode | 0o700)  # noqa: PTH101 - a Path adds nothing to a descriptor's own link
+        magic.chmod(mode | 0o700)
         try:
             return os.open(magic, os.O_RDONLY | os.O_DIRECTORY)
         finally:
-            os.chmod(magic, mode)  # noqa: PTH101
+            magic.chmod(mode)
     finally:
         os.close(place)
+
+
+def remove(folder: Path) -> None:
+    """Remove it with all that is in it, whatever the modes, however deep: each folder gives its own folders
+    to the top before it goes, so that nothing is ever deeper than one level."""
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = itertools.count()
+        while entries := os.listdir(top):  # noqa: PTH208
+            for entry in entries:
+                _remove_entry(top, entry, names)
+    finally:
+        os.close(top)
+    folder.rmdir()
+
+
+def _remove_entry(top: int, name: str, names: Iterator[int]) -> None:
+    if not stat.S_ISDIR(os.lstat(name, dir_fd=top).st_mode):
+        os.unlink(name, dir_fd=top)
+        return
+    os.chmod(name, 0o700, dir_fd=top)
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+    try:
+        for entry in list(os.scandir(inner)):
+            if entry.is_dir(follow_symlinks=False):
+                os.chmod(entry.name, 0o700, dir_fd=inner)
+                os.rename(entry.name, f".{next(names)}-{os.getpid()}", src_dir_fd=inner, dst_dir_fd=top)
+            else:
+                os.unlink(entry.name, dir_fd=inner)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=top)

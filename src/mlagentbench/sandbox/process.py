@@ -61,6 +61,7 @@ class Supervisor:
         self._signal: int | None = None
         self._ready = self._ended = self._waits_to_write = False
         self._launcher_peak = self._written = 0
+        self._launcher_cpu: float | None = None
         self._limit: LimitReached | None = None
         self._stop_asked: LimitReached | bool = False
         self._stopping_since: float | None = None
@@ -290,6 +291,7 @@ class Supervisor:
             self._exit_code = told.get("exit-code", self._exit_code)
             self._signal = told.get("signal", self._signal)
             self._launcher_peak = told.get("peak-memory", self._launcher_peak)
+            self._launcher_cpu = told.get("cpu-seconds", self._launcher_cpu)
 
     def _read_output(self) -> bool:
         """One chunk; False when there is nothing more for now."""
@@ -372,13 +374,12 @@ class Supervisor:
             limit = limit or LimitReached("disk", self._job.limits.disk)
         if limit is None and self._watcher:
             limit = self._watcher.look_at_end()
-        seen = self._watcher.cpu_seconds if self._watcher else 0.0
         return Result(
             exit_status=exit_status,
             signal=number,
             limit=limit,
             wall_seconds=self._wall,
-            cpu_seconds=max(self._usage.ru_utime + self._usage.ru_stime, seen),
+            cpu_seconds=self._cpu_seconds(),
             peak_memory=self._peak_memory(),
             output_bytes=self._written,
         )
@@ -398,10 +399,18 @@ class Supervisor:
             return None, code - 128
         return code, None
 
+    def _cpu_seconds(self) -> float:
+        if self._launcher_cpu is not None:
+            return self._launcher_cpu
+        seen = self._watcher.cpu_seconds if self._watcher else 0.0
+        return max(self._usage.ru_utime + self._usage.ru_stime, seen)
+
     def _peak_memory(self) -> int:
         """The kernel's figure for the largest process, unless it only shows this process from before the
         start of the other; and what was seen of all together."""
         seen = max(self._watcher.peak_memory if self._watcher else 0, self._launcher_peak)
+        if self._launcher_peak:
+            return seen
         told = limits.maximum_resident(self._usage)
         return max(seen, told) if told > self._own_peak or not seen else seen
 

@@ -83,7 +83,16 @@ _REFUSED = (
 )
 
 _X86_64 = {
-    **{"shmget": 29, "socket": 41, "clone": 56, "ioctl": 16, "ptrace": 101, "syslog": 103, "vhangup": 153},
+    **{
+        "shmget": 29,
+        "prlimit64": 302,
+        "socket": 41,
+        "clone": 56,
+        "ioctl": 16,
+        "ptrace": 101,
+        "syslog": 103,
+        "vhangup": 153,
+    },
     **{"pivot_root": 155, "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165},
     **{
         "umount2": 166,
@@ -100,7 +109,16 @@ _X86_64 = {
     **{"memfd_create": 319, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323},
 }
 _AARCH64 = {
-    **{"shmget": 194, "socket": 198, "clone": 220, "ioctl": 29, "ptrace": 117, "syslog": 116, "vhangup": 58},
+    **{
+        "shmget": 194,
+        "prlimit64": 261,
+        "socket": 198,
+        "clone": 220,
+        "ioctl": 29,
+        "ptrace": 117,
+        "syslog": 116,
+        "vhangup": 58,
+    },
     **{"pivot_root": 41, "adjtimex": 171, "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40},
     **{"umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142, "init_module": 105, "delete_module": 106},
     **{"quotactl": 60, "lookup_dcookie": 18, "clock_settime": 112, "kexec_load": 104, "add_key": 217},
@@ -141,11 +159,15 @@ EVERY_FAMILY = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
 
 @cache
 def filter_program(
-    families: tuple[int, ...] = EVERY_FAMILY, streams_only: bool = False, machine: str = ""
+    families: tuple[int, ...] = EVERY_FAMILY,
+    streams_only: bool = False,
+    others_visible: bool = False,
+    machine: str = "",
 ) -> bytes:
     """The filter as the kernel loads it: an array of `struct sock_filter`.
 
     `families` are the socket families that can be made; with `streams_only`, Internet sockets only as TCP.
+    With `others_visible` (no PID namespace), limits can be set on oneself only.
     """
     name = machine or platform.machine()
     if name not in _MACHINES:
@@ -170,6 +192,8 @@ def filter_program(
     code += _on_call(chosen.numbers["socket"], _socket_rules(families, streams_only))
     code += _on_call(chosen.numbers["clone"], _refuse_flags(0, _NEW_NAMESPACES))
     code += _on_call(chosen.numbers["ioctl"], _refuse_values(1, _TERMINAL_INJECTION))
+    if others_visible:
+        code += _on_call(chosen.numbers["prlimit64"], _refuse_flags(0, 0xFFFFFFFF))
     code.append(_instruction(_RETURN, _ALLOW))
     return b"".join(code)
 
