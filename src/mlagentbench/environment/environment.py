@@ -158,8 +158,7 @@ class Environment:
         if snapshot.notes:
             text = "\n".join([observation.text, *(f"[{note}]" for note in snapshot.notes)])
             observation = observation.model_copy(update={"text": text})
-        if outcome.executed:
-            run.store.flush()
+        run.store.flush()
         for note in snapshot.notes:
             run.journal.append(Denied(text=note))
         taken = StepTaken(
