@@ -6,6 +6,7 @@ import pytest
 
 from mlagentbench.errors import PreparationError
 from mlagentbench.sandbox import choose
+from mlagentbench.task.layout import layout
 from mlagentbench.task.preparation import find_prepared, prepare, verify_prepared
 from mlagentbench.task.registry import load_task
 
@@ -26,11 +27,35 @@ def test_without_a_script_the_folder_is_taken_as_it_lies_there(original):
     prepared = prepare(load_task(original))
     assert prepared.variant == "original"
     assert files(prepared.starter) == ["train.py"]
-    assert (prepared.starter / "data").is_dir()
     assert files(prepared.public) == ["data/more.txt", "train.csv"]
     assert files(prepared.private) == ["eval.py", "read_only_files.txt", "research_problem.txt"]
     assert find_prepared(load_task(original)) == prepared
     assert verify_prepared(prepared) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "read_only", "whole"),
+    [
+        ("./data\n", {"data/more.txt", "data/deep/most.txt"}, ["data"]),
+        ("data/*", {"data/more.txt", "data/deep/most.txt"}, ["data"]),
+        ("./data/more.txt\n./train.csv\n", {"data/more.txt", "train.csv"}, ["train.csv"]),
+        ("", set(), []),
+    ],
+)
+def test_what_its_list_names_is_read_only_in_the_workspace(original, lines, read_only, whole):
+    (original / "scripts" / "read_only_files.txt").write_text(lines)
+    (original / "env" / "data" / "deep").mkdir()
+    (original / "env" / "data" / "deep" / "most.txt").write_text("most\n")
+    prepared = prepare(load_task(original))
+    shown = layout(prepared)
+    reached = {
+        name
+        for name in files(original / "env")
+        if any((name + "/").startswith(p + "/") for p in shown.read_only)
+    }
+    assert reached == read_only
+    assert set(shown.copied) == set(files(original / "env")) - read_only
+    assert sorted(path.name for path in prepared.public.iterdir()) == whole
 
 
 def test_its_script_runs_on_a_copy_and_its_answers_go_to_private(original):

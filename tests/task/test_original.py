@@ -20,7 +20,7 @@ def test_a_folder_of_the_original_loads_as_it_is(original):
 
 
 def test_its_read_only_lines_mean_the_files_that_they_name(original):
-    assert load_task(original).definition.read_only == ("train.csv", "data/*")
+    assert load_task(original).definition.read_only == ("train.csv", "train.csv/*", "data/*")
 
 
 def test_what_its_format_does_not_say_can_be_added_beside_it(original):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from fnmatch import fnmatchcase
+from fnmatch import fnmatch
 from pathlib import Path
 
 from mlagentbench.errors import PreparationError
@@ -34,8 +34,8 @@ def make_original(
     network: bool,
     progress: Progress | None,
 ) -> None:
-    """Fill `building` with `starter/` (`env/` without what is read-only), `public/` (that), and `private/` (what
-    `scripts/` holds, the answers that its script wrote there included)."""
+    """Fill `building` with `public/` (what of `env/` is read-only), `starter/` (the rest of it), and `private/`
+    (what `scripts/` holds, the answers that its script wrote there included)."""
     work = building / "work"
     work.mkdir()
     try:
@@ -89,15 +89,12 @@ def _run(
 
 
 def _set_apart(starter: Path, public: Path, globs: tuple[str, ...]) -> None:
-    """Move what the agent may not change from `starter` to the same places in `public`."""
+    """Move files and folders that the agent may not change at all from `starter` to `public`, where a folder is
+    shown as one. Single files in folders that it may change stay; the globs keep them from it."""
     public.mkdir()
-    for path, _ in list(walk(starter)):
-        if any(_covers(glob, path) for glob in globs):
-            (public / path).parent.mkdir(parents=True, exist_ok=True)
-            (starter / path).rename(public / path)
-
-
-def _covers(glob: str, path: str) -> bool:
-    """Whether `glob` names the file or a folder that it is in."""
-    parts = path.split("/")
-    return any(fnmatchcase("/".join(parts[:depth]), glob) for depth in range(1, len(parts) + 1))
+    for entry in sorted(starter.iterdir()):
+        paths = [entry.name]
+        if entry.is_dir() and not entry.is_symlink():
+            paths = [f"{entry.name}/{path}" for path, _ in walk(entry)]
+        if paths and all(any(fnmatch(path, glob) for glob in globs) for path in paths):
+            entry.rename(public / entry.name)

@@ -72,5 +72,6 @@ def _read_only(file: Path) -> list[str]:
     for line in file.read_text(encoding="utf-8").splitlines():
         parts = [part for part in line.strip().split("/") if part not in ("", ".")]
         if parts and ".." not in parts:
-            globs.append("/".join(parts))
+            name = "/".join(parts)
+            globs += [name] if name.endswith("*") else [name, f"{name}/*"]
     return globs
