@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlagentbench.errors import GraderFailedError, SubmissionRefusedError
+from mlagentbench.errors import GraderFailedError, PathRefusedError, SubmissionRefusedError
 from mlagentbench.grading.grade import Interval
 from mlagentbench.grading.timing import ratio_of_smallest
 from mlagentbench.sandbox import Job, Mount, ResourceLimits, Result, Sandbox
@@ -72,7 +72,10 @@ class Stage:
 def score_file(stage: Stage, store: Store, snapshot: str) -> Score:
     """The submission is one file; it is taken from the snapshot, where it is bytes and cannot be a link."""
     name = stage.prepared.task.definition.submission
-    data = read_snapshot(store, snapshot, name, LARGEST_SUBMISSION)
+    try:
+        data = read_snapshot(store, snapshot, name, LARGEST_SUBMISSION)
+    except PathRefusedError as refusal:
+        raise SubmissionRefusedError(f"Nothing could be graded: {refusal}") from None
     with stage.folder() as folder:
         file = folder / Path(name).name
         file.write_bytes(data)
