@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlagentbench._lazy import attach
+from mlagentbench.version import __version__
 
 if TYPE_CHECKING:
     from mlagentbench.audit.audit import audit
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from mlagentbench.task.definition import Task
     from mlagentbench.task.new import new_task
     from mlagentbench.task.registry import load_task
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Action",

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from mlagentbench import __version__
 from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import resource_limits, run_limits
@@ -30,6 +29,7 @@ from mlagentbench.task.layout import Layout, hidden_folders, layout
 from mlagentbench.task.preparation import Prepared, find_prepared, prepare
 from mlagentbench.task.problem import problem_text
 from mlagentbench.task.registry import in_suite, load_task
+from mlagentbench.version import __version__
 from mlagentbench.workspace import Store, Workspace, remove_tree
 
 
