@@ -4,6 +4,7 @@ What a part of the town is worth, and when it was built, is drawn from the seed 
 nothing known about the real town helps.
 """
 
+# mypy: ignore-errors
 from __future__ import annotations
 
 import numpy as np

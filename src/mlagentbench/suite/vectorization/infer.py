@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 
-def main(inputs, outputs):
+def main(inputs: Path, outputs: Path) -> None:
     # Before NumPy starts its threads.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
     import numpy as np
 
     sys.path.insert(0, str(Path.cwd()))
-    from train import ConvolutionLayer
+    from train import ConvolutionLayer  # type: ignore[import-not-found]
 
     for case in sorted(inputs.iterdir()):
         images, weights, bias = (np.load(case / f"{name}.npy") for name in ("images", "weights", "bias"))

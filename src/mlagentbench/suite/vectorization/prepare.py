@@ -98,7 +98,7 @@ def convolve(
     padded = np.pad(images, ((0, 0), border, border, (0, 0)))
     rows = (padded.shape[1] - weights.shape[0]) // stride + 1
     columns = (padded.shape[2] - weights.shape[1]) // stride + 1
-    output = np.zeros((len(images), rows, columns, len(bias))) + bias
+    output: np.ndarray = np.zeros((len(images), rows, columns, len(bias))) + bias
     for down, right in np.ndindex(*weights.shape[:2]):
         shifted = padded[:, down:, right:][:, ::stride, ::stride][:, :rows, :columns]
         output += np.einsum("nhwc,ck->nhwk", shifted, weights[down, right])

@@ -3,7 +3,7 @@
 import os
 
 import pandas as pd
-from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import mean_absolute_error
@@ -15,16 +15,17 @@ SEED = int(os.environ.get("SEED", "0"))
 
 train = pd.read_csv("train.csv", index_col="Id")
 test = pd.read_csv("test.csv", index_col="Id")
-X, y = train.drop(columns="SalePrice"), train["SalePrice"]
+X, y = train.drop(columns="SalePrice").dropna(axis="columns", how="all"), train["SalePrice"]
+test = test[X.columns]
+categories = X.select_dtypes(exclude="number").columns
+X = X.astype(dict.fromkeys(categories, object)).fillna(dict.fromkeys(categories, "none"))
+test = test.astype(dict.fromkeys(categories, object)).fillna(dict.fromkeys(categories, "none"))
 train_X, valid_X, train_y, valid_y = train_test_split(X, y, test_size=0.2, random_state=SEED)
 
 model = make_pipeline(
     make_column_transformer(
-        (SimpleImputer(strategy="median"), make_column_selector(dtype_include="number")),
-        (
-            OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
-            make_column_selector(dtype_exclude="number"),
-        ),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), categories),
+        (SimpleImputer(strategy="median"), X.columns.difference(categories)),
     ),
     RandomForestRegressor(n_estimators=100, random_state=SEED, n_jobs=1),
 )
