@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import Field
 
 from mlagentbench.environment.actions.registry import Arguments, action
@@ -17,6 +19,8 @@ LARGEST_READ = 200_000
 LARGEST_FILE = 100_000_000
 """Bytes of a file that is looked at at all."""
 MOST_LISTED = 1_000
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+"""As Python counts the lines of a script; `str.splitlines` also splits at form feeds and the like."""
 MOST_INSPECTED = 100
 """Lines that Inspect Script Lines shows at once, as published."""
 
@@ -88,7 +92,7 @@ class WriteFile(Arguments):
 def write_file(bench: Workbench, args: WriteFile) -> Outcome:
     """Write a file; what it held before is replaced."""
     bench.workspace.write(args.file_name, args.content.encode())
-    return _edited(bench, args.file_name, args.file_name, f"{args.file_name} is written.")
+    return _edited(bench, args.file_name, f"{args.file_name} is written.")
 
 
 class AppendFile(Arguments):
@@ -100,7 +104,7 @@ class AppendFile(Arguments):
 def append_file(bench: Workbench, args: AppendFile) -> Outcome:
     """Put text at the end of a file."""
     bench.workspace.append(args.file_name, args.content.encode())
-    return _edited(bench, args.file_name, args.file_name, f"The text is at the end of {args.file_name}.")
+    return _edited(bench, args.file_name, f"The text is at the end of {args.file_name}.")
 
 
 class CopyFile(Arguments):
@@ -112,7 +116,7 @@ class CopyFile(Arguments):
 def copy_file(bench: Workbench, args: CopyFile) -> Outcome:
     """Copy a file or a folder to another place in the workspace."""
     bench.workspace.copy(args.source, args.destination)
-    return _edited(bench, args.source, args.destination, f"{args.source} is copied to {args.destination}.")
+    return _edited(bench, args.destination, f"{args.source} is copied to {args.destination}.")
 
 
 class InspectScriptLines(Arguments):
@@ -135,7 +139,9 @@ def inspect_script_lines(bench: Workbench, args: InspectScriptLines) -> Outcome:
     text = _text(bench.workspace.read(args.script_name, LARGEST_FILE))
     if text is None:
         return refused(f"{args.script_name} is not a text file. Read it with code of your own.")
-    lines = text.splitlines()
+    lines = _LINE_ENDS.split(text)
+    if not lines[-1]:
+        del lines[-1]
     if args.start_line_number > len(lines):
         return refused(
             f"{args.script_name} has {len(lines)} lines; line {args.start_line_number} is beyond its end."
@@ -169,6 +175,7 @@ def _set_back(workspace: Workspace, past: PastEdit) -> None:
         workspace.remove(past.edit.saved)
 
 
-def _edited(bench: Workbench, source: str, saved: str, text: str) -> Outcome:
-    edit = Edit(source=bench.workspace.normalise(source), saved=bench.workspace.normalise(saved))
+def _edited(bench: Workbench, name: str, text: str) -> Outcome:
+    path = bench.workspace.normalise(name)
+    edit = Edit(source=path, saved=path)
     return Outcome(Observation(text=text), edits=(edit,))
