@@ -1,0 +1,107 @@
+"""A cache that outlives a test run, small tasks that run in an instant, and environments on both sandboxes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support.tasks import shared_task
+from support.trees import tree
+
+from mlagentbench import Environment, make
+from mlagentbench.errors import SandboxUnavailableError
+from mlagentbench.sandbox import choose
+from mlagentbench.workspace import remove_tree
+
+BACKENDS = ("bwrap", "landlock")
+
+
+def _cache() -> Path:
+    """In the project where it may be written, so that interpreters are made once; else the user's own place."""
+    project = Path(__file__).parent.parent / ".cache"
+    if project.is_dir() and not os.access(project, os.W_OK | os.X_OK):
+        return Path(tempfile.gettempdir()) / f"mlagentbench-tests-{os.getuid()}"
+    if not os.access(project.parent, os.W_OK):
+        return Path(tempfile.gettempdir()) / f"mlagentbench-tests-{os.getuid()}"
+    return project / f"tests-{os.getuid()}"
+
+
+@pytest.fixture(scope="session")
+def shared_cache() -> Path:
+    """Prepared data and interpreters, shared by all workers and kept between test runs."""
+    folder = _cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _shared_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_CACHE", str(shared_cache))
+
+
+@pytest.fixture(scope="session")
+def tiny_task(shared_cache: Path) -> Path:
+    """The task that `new-task` makes. Its starter runs in well under a second. Not to be changed."""
+    return shared_task(shared_cache / "tasks")
+
+
+@pytest.fixture
+def own_task(tiny_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it to be broken, with a cache of its own."""
+    monkeypatch.setenv("MLAGENTBENCH_CACHE", str(tmp_path / "cache"))
+    return Path(shutil.copytree(tiny_task, tmp_path / "tasks" / "ball"))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    yield folder
+    remove_tree(folder)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each backend that isolates without a container engine."""
+    try:
+        choose(request.param)
+    except SandboxUnavailableError as reason:
+        pytest.skip(str(reason))
+    return str(request.param)
+
+
+@pytest.fixture
+def open_env(tiny_task: Path, runs: Path) -> Iterator[Callable[..., Environment]]:
+    """Environments on the tiny task that have been reset; let go of without being graded."""
+    opened: list[Environment] = []
+
+    def open_one(**options: Any) -> Environment:
+        task = options.pop("task", tiny_task)
+        env = make(task, **{"runs": runs, **options})
+        opened.append(env)
+        env.reset()
+        return env
+
+    yield open_one
+    for env in opened:
+        env.suspend()
+
+
+@pytest.fixture
+def env(open_env: Callable[..., Environment]) -> Environment:
+    return open_env()
+
+
+@pytest.fixture(name="picture")
+def picture_of() -> Callable[[Path], dict[str, bytes]]:
+    """Every file below a folder with its bytes, links with their target, folders with nothing."""
+    return tree
