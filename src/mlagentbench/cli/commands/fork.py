@@ -1,0 +1,72 @@
+"""`mlagentbench fork`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mlagentbench.cli import options as o
+
+
+@click.command("fork")
+@click.argument("run")
+@o.option("--step", type=click.IntRange(0), required=True, help="The last step that the two runs share.")
+@o.option(
+    "-a", "--agent", help="Another agent; it starts after that step. Without it, the same one is replayed."
+)
+@o.option("-m", "--model", help="Another model, as provider/name.")
+@o.settings_option
+@o.option("--seed", type=int, help="Another seed.")
+@o.folder_option
+@o.key_option
+@o.limit_options
+@o.interactive_option
+@o.json_option
+def command(
+    run: str,
+    step: int,
+    agent: str | None,
+    config: tuple[str, ...],
+    folder: Path,
+    interactive: bool,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Try something else from a step of a run.
+
+    The new run lies beside the old one, begins as that did up to and including the step, and goes on from there.
+    """
+    limits = o.take_limits(values)
+    from mlagentbench.cli.finding import find_run
+    from mlagentbench.cli.live import resumable, succeeded, tell_end
+    from mlagentbench.cli.machine import print_json
+    from mlagentbench.cli.running import told, watch_for
+    from mlagentbench.cli.screen import open_screen
+    from mlagentbench.launch.run import fork
+
+    found = find_run(run, folder)
+    request = found.request()
+    o.warn_of_gaps(request.sandbox, request.network)
+    screen = open_screen(json=as_json)
+    watch = watch_for(screen, agent or request.agent)
+    settings = o.read_settings(config)
+    with resumable(watch):
+        result = fork(
+            found.path,
+            step,
+            agent=agent,
+            model=values["model"],
+            settings=settings or ({} if agent else None),
+            seed=values["seed"],
+            key=values["key"],
+            limits=limits,
+            watch=watch,
+            ask=o.ask_person if interactive else None,
+        )
+    tell_end(screen, result)
+    if as_json:
+        print_json({"runs": [told(result)]})
+    if not succeeded(result):
+        raise click.exceptions.Exit(1)

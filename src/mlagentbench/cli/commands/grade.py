@@ -1,0 +1,45 @@
+"""`mlagentbench grade`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlagentbench.cli import options as o
+
+
+@click.command("grade")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@o.option("--step", type=click.IntRange(0), help="After this step instead of at the end; 0 is the beginning.")
+@o.folder_option
+@o.key_option
+@o.sandbox_option
+@o.json_option
+def command(
+    runs: tuple[str, ...], step: int | None, folder: Path, key: str | None, sandbox: str | None, as_json: bool
+) -> None:
+    """Grade runs again, at their end or at any step.
+
+    RUN is a run's folder, its id, the beginning of one, `last`, or a folder of runs. The verdict is kept with the
+    run. The exit status is 1 if any of them is not valid.
+    """
+    from mlagentbench.cli.finding import find_all
+    from mlagentbench.cli.machine import print_json
+    from mlagentbench.cli.screen import open_screen
+    from mlagentbench.cli.words import tell_grade
+    from mlagentbench.evaluation.verdicts import grade
+
+    screen = open_screen(json=as_json)
+    verdicts = {}
+    for run in find_all(runs, folder):
+        verdict = grade(
+            run.path, step=step, key=key, sandbox=sandbox, progress=lambda line: screen.line((line, "dim"))
+        )
+        screen.line(("run     ", "label"), str(run.path))
+        tell_grade(screen, verdict)
+        verdicts[run.path] = verdict
+    if as_json:
+        print_json({"runs": [{"folder": place, "grade": verdict} for place, verdict in verdicts.items()]})
+    if not all(verdict.valid for verdict in verdicts.values()):
+        raise click.exceptions.Exit(1)

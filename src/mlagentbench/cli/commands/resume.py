@@ -1,0 +1,55 @@
+"""`mlagentbench resume`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mlagentbench.cli import options as o
+
+
+@click.command("resume")
+@click.argument("run")
+@o.folder_option
+@o.key_option
+@o.sandbox_option
+@o.limit_options
+@o.interactive_option
+@o.json_option
+def command(
+    run: str,
+    folder: Path,
+    key: str | None,
+    sandbox: str | None,
+    interactive: bool,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Go on with a run that was stopped or killed.
+
+    RUN is a run's folder, its id, the beginning of one, or `last`. The agent starts again from the beginning and is
+    answered from the record until the record is used up. A run that has ended is only graded, if it was not.
+    """
+    limits = o.take_limits(values)
+    from mlagentbench.cli.finding import find_run
+    from mlagentbench.cli.live import resumable, succeeded, tell_end
+    from mlagentbench.cli.machine import print_json
+    from mlagentbench.cli.running import told, watch_for
+    from mlagentbench.cli.screen import open_screen
+    from mlagentbench.launch.run import resume
+
+    found = find_run(run, folder)
+    request = found.request()
+    o.warn_of_gaps(sandbox or request.sandbox, request.network)
+    screen = open_screen(json=as_json)
+    watch = watch_for(screen, request.agent)
+    with resumable(watch):
+        ask = o.ask_person if interactive else None
+        result = resume(found.path, key=key, sandbox=sandbox, limits=limits, watch=watch, ask=ask)
+    tell_end(screen, result)
+    if as_json:
+        print_json({"runs": [told(result)]})
+    if not succeeded(result):
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,37 @@
+"""`mlagentbench show`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlagentbench.cli import options as o
+
+
+@click.command("show")
+@click.argument("run")
+@click.argument("step", type=click.IntRange(1), required=False)
+@o.folder_option
+@o.json_option
+def command(run: str, step: int | None, folder: Path, as_json: bool) -> None:
+    """Read a run, or one step of it with the diff that it made.
+
+    RUN is a run's folder, its id, the beginning of one, or `last`.
+    """
+    from mlagentbench.cli.finding import find_run
+    from mlagentbench.cli.machine import plain, print_json
+    from mlagentbench.cli.reading import diff_lines, draw, step_at
+    from mlagentbench.cli.screen import open_screen
+    from mlagentbench.record.summary import read_summary
+
+    found = find_run(run, folder)
+    if not as_json:
+        draw(open_screen(), found, step)
+    elif step is None:
+        events = [plain(event) for event in found.history().events]
+        print_json({"request": found.request(), "summary": read_summary(found), "events": events})
+    else:
+        before, taken = step_at(found, step)
+        diff = "\n".join(diff_lines(found.store(), before, taken.snapshot))
+        print_json({"step": taken, "diff": diff.encode("utf-8", "backslashreplace").decode()})

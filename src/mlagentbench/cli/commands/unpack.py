@@ -1,0 +1,28 @@
+"""`mlagentbench unpack`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlagentbench.cli import options as o
+
+
+@click.command("unpack")
+@click.argument("file", type=click.Path(path_type=Path))
+@o.folder_option
+@o.json_option
+def command(file: Path, folder: Path, as_json: bool) -> None:
+    """Put a packed run into a folder of runs.
+
+    Then `mlagentbench verify` says whether it is what it says.
+    """
+    from mlagentbench.cli.machine import print_json
+    from mlagentbench.cli.screen import open_screen
+    from mlagentbench.record.packing import unpack
+
+    place = unpack(file, folder)
+    open_screen(json=as_json).line(f"The run is in {place}. Check it with: mlagentbench verify {place}")
+    if as_json:
+        print_json({"folder": place})

@@ -1,0 +1,140 @@
+"""What works on this machine, and the one command that mends what does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mlagentbench.sandbox import Finding, diagnose
+from mlagentbench.task.cache import cache_folder
+from mlagentbench.task.preparation import choose_variant, find_prepared
+from mlagentbench.task.registry import list_tasks
+from mlagentbench.units import format_size
+
+_ENOUGH_SPACE = 5 * 10**9
+_ISOLATING_BY_DEFAULT = ("bwrap", "landlock")
+
+State = Literal["works", "optional", "broken"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a run may need. `broken` is what must be mended before a run can be trusted; `optional` is
+    something that only some tasks need."""
+
+    name: str
+    state: State
+    detail: str
+    command: str = ""
+    """What mends it; empty where nothing is wrong, or no one command would."""
+
+
+def doctor() -> list[Check]:
+    """Look at everything that runs depend on.
+
+    >>> import mlagentbench
+    >>> [check.name for check in mlagentbench.doctor()][0]
+    'python'
+    """
+    return [_python(), *_sandboxes(diagnose()), _cache(), *_tasks(), _gpus(), _kaggle()]
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    if importlib.util.find_spec("ensurepip") is None:
+        detail = f"{version}, which cannot make virtual environments: it has no ensurepip"
+        package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        return Check(
+            "python",
+            "broken",
+            detail,
+            f"{sudo}apt-get install -y {package}" if shutil.which("apt-get") else "",
+        )
+    return Check("python", "works", f"{version} at {sys.executable}")
+
+
+def _sandboxes(findings: list[Finding]) -> Iterator[Check]:
+    """One that isolates is enough; the others are there for those who want them."""
+    default = next((each for each in findings if each.works and each.backend in _ISOLATING_BY_DEFAULT), None)
+    for finding in findings:
+        name = f"sandbox {finding.backend}"
+        if finding.works:
+            mark = ", the default here" if finding is default else ""
+            yield Check(name, "works", finding.detail.rstrip(".") + mark)
+        elif finding.backend == "bwrap" and default is None:
+            yield Check(name, "broken", finding.detail, finding.command)
+        else:
+            yield Check(name, "optional", finding.detail, finding.command)
+
+
+def _cache() -> Check:
+    folder = cache_folder()
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    detail = f"{folder}, {format_size(free)} free"
+    if not os.access(there, os.W_OK):
+        command = f"export MLAGENTBENCH_CACHE={Path.home() / 'mlagentbench-cache'}"
+        return Check("cache", "broken", f"{there} cannot be written", command)
+    if free < _ENOUGH_SPACE:
+        command = "export MLAGENTBENCH_CACHE=/a/folder/with/space"
+        return Check("cache", "optional", f"{detail}; large tasks need more", command)
+    return Check("cache", "works", detail)
+
+
+def _tasks() -> Iterator[Check]:
+    for task in list_tasks():
+        variant = choose_variant(
+            task, None if "mini" in task.definition.variants else next(iter(task.definition.variants))
+        )
+        if find_prepared(task, variant) is not None:
+            yield Check(f"task {task.name}", "works", f"{variant} is prepared")
+        else:
+            yield Check(
+                f"task {task.name}",
+                "optional",
+                f"{variant} is not prepared",
+                f"mlagentbench prepare {task.name}",
+            )
+
+
+def _gpus() -> Check:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return Check(
+            "GPUs",
+            "optional",
+            "nvidia-smi is not installed; no task of the suite's mini variants needs a GPU",
+        )
+    try:
+        said = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("GPUs", "optional", f"nvidia-smi does not answer: {error}")
+    found = said.stdout.strip().splitlines()
+    if said.returncode != 0 or not found:
+        return Check("GPUs", "optional", "nvidia-smi finds none")
+    return Check("GPUs", "works", "; ".join(line.split(" (UUID")[0] for line in found))
+
+
+def _kaggle() -> Check:
+    """Whether there are credentials; they are not read."""
+    files = [Path.home() / ".kaggle" / name for name in ("access_token", "kaggle.json")]
+    named = [name for name in ("KAGGLE_API_TOKEN", "KAGGLE_KEY") if os.environ.get(name)]
+    where = [*named, *(str(file) for file in files if file.is_file())]
+    if importlib.util.find_spec("kagglehub") is None:
+        detail = "its client is not installed; only full variants with data from Kaggle need it"
+        return Check("kaggle", "optional", detail, f"{sys.executable} -m pip install 'mlagentbench[kaggle]'")
+    if not where:
+        detail = (
+            "no credentials; only full variants with data from Kaggle need them (see kaggle.com/settings/api)"
+        )
+        return Check("kaggle", "optional", detail, "export KAGGLE_API_TOKEN=…")
+    return Check("kaggle", "works", f"credentials in {where[0]}")

@@ -1,0 +1,124 @@
+"""The `mlagentbench` command. Its verbs are loaded when they are called, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import signal
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from types import FrameType
+
+import click
+
+from mlagentbench.errors import MLAgentBenchError
+
+STOPPED = 130
+"""The exit status after Ctrl-C or SIGTERM."""
+
+COMMANDS: dict[str, str] = {
+    "run": "Let an agent work on a task, watch it, and grade what it leaves.",
+    "resume": "Go on with a run that was stopped or killed.",
+    "fork": "Try something else from a step of a run.",
+    "show": "Read a run, or one step of it with the diff that it made.",
+    "compare": "Compare agents over their runs, with intervals.",
+    "list": "List the tasks, or the runs.",
+    "info": "Tell everything about a task.",
+    "prepare": "Make the data of tasks ready.",
+    "grade": "Grade runs again, at their end or at any step.",
+    "grade-file": "Grade a submission that was made elsewhere.",
+    "verify": "Check that runs are what they say: chain, snapshots, grade.",
+    "checkout": "Write the files of a run, as they were at a step, into a new folder.",
+    "pack": "Put a run with all that it needs into one file.",
+    "unpack": "Put a packed run into a folder of runs.",
+    "gc": "Free what deleted runs left behind.",
+    "audit": "Prove that tasks can be solved, score rightly and do not leak.",
+    "new-task": "Start a task of your own.",
+    "doctor": "Tell what works on this machine, and what mends the rest.",
+}
+"""Each verb with what it does; `mlagentbench.cli.commands.<verb>` holds its `command`."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name, and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"mlagentbench.cli.commands.{cmd_name.replace('-', '_')}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1, cutoff=0.5)
+            hint = f"Did you mean {near[0]!r}?" if near else "`mlagentbench --help` lists the commands."
+            ctx.fail(f"There is no command {args[0]!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _tell_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from mlagentbench import __version__
+
+        click.echo(f"mlagentbench {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version.",
+)
+def cli() -> None:
+    """A benchmark in which language agents do machine-learning research.
+
+    Start with `mlagentbench run house-price -a starter`. Each command has --help and --json; an environment
+    variable MLAGENTBENCH_MAX_STEPS stands for --max-steps, and so on.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """What the installed command calls."""
+    signal.signal(signal.SIGTERM, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_status(arguments))
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    try:
+        status = cli.main(arguments, prog_name="mlagentbench", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return STOPPED
+    except MLAgentBenchError as error:
+        click.echo(f"mlagentbench: {error}", err=True)
+        return error.exit_status
+    return status if isinstance(status, int) else 0
+
+
+if __name__ == "__main__":
+    main()

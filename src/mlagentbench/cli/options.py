@@ -1,0 +1,198 @@
+"""Options that several commands share. Each is mirrored by an environment variable `MLAGENTBENCH_<NAME>`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mlagentbench.errors import UsageError
+from mlagentbench.units import parse_duration, parse_size
+
+if TYPE_CHECKING:
+    _Type = click.ParamType[Any]
+else:
+    _Type = click.ParamType
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+
+class _Units(_Type):
+    """A size or a duration as people write it."""
+
+    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+SIZE = _Units("size", parse_size)
+DURATION = _Units("duration", parse_duration)
+
+
+class ActionName(_Type):
+    """The name of an action, in any case. In an environment variable, several are set apart by commas."""
+
+    name = "action"
+    envvar_list_splitter = ","
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from mlagentbench.environment.actions.registry import all_actions
+
+        names = {name.lower(): name for name in all_actions()}
+        asked = str(value).strip().lower()
+        if asked in names:
+            return names[asked]
+        near = get_close_matches(asked, names, 1)
+        hint = (
+            f"Did you mean {names[near[0]]!r}?" if near else f"The actions are: {', '.join(names.values())}."
+        )
+        self.fail(f"There is no action {value!r}. {hint}", param, ctx)
+
+
+def option(*names: str, mirrored: bool = True, **details: Any) -> Decorator[Any]:
+    """A click option that an environment variable stands for."""
+    long = next(name for name in names if name.startswith("--"))
+    if mirrored:
+        details["envvar"] = "MLAGENTBENCH_" + long.lstrip("-").split("/")[0].replace("-", "_").upper()
+    return click.option(*names, **details)
+
+
+def combined(*decorators: Decorator[Any]) -> Decorator[Any]:
+    """All of them, shown in this order."""
+
+    def decorate(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+json_option = option(
+    "--json", "as_json", is_flag=True, help="One JSON document on standard output; words on standard error."
+)
+folder_option = option(
+    "-o", "--folder", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+    help="The folder of runs.",
+)  # fmt: skip
+key_option = option(
+    "--key", help="The key that the data are made with, so that nobody without it can make them."
+)
+variant_option = option("--variant", help="The size of the data: mini (the default), full, …")
+data_seed_option = option(
+    "--data-seed", type=int, default=0, show_default=True, help="Another one is a fresh set of data."
+)
+python_option = option("--python", help="The interpreter for the sandbox, instead of one made for the task.")
+sandbox_option = option(
+    "--sandbox",
+    help="Where agent code runs: auto, bwrap, landlock, docker, podman, apptainer; none gives no protection.",
+)
+settings_option = option(
+    "-c", "--config", "config", multiple=True, metavar="FILE|KEY=VALUE", mirrored=False,
+    help="Settings of the agent: a .toml or .json file, or one setting. Later ones win.",
+)  # fmt: skip
+interactive_option = option("--interactive", is_flag=True, help="You answer when the agent asks for help.")
+
+_LIMITS = {
+    "max_steps": "steps",
+    "max_time": "time",
+    "token_limit": "tokens",
+    "cost_limit": "cost",
+    "execution_time": "execution_time",
+    "memory": "memory",
+    "processes": "processes",
+    "disk": "disk",
+    "files": "files",
+    "output_limit": "output",
+}
+
+limit_options = combined(
+    option("--max-steps", type=click.IntRange(1), help="Steps of the run (50)."),
+    option("--max-time", type=DURATION, help="Working time of the run, like 5h."),
+    option("--token-limit", type=click.IntRange(1), help="Tokens that models may use."),
+    option("--cost-limit", type=click.FloatRange(0), help="Dollars that models may cost."),
+    option("--execution-time", type=DURATION, help="Time of one execution, like 10m."),
+    option("--memory", type=SIZE, help="Memory of one execution, like 4GB."),
+    option("--processes", type=click.IntRange(1), help="Processes and threads of one execution."),
+    option("--disk", type=SIZE, help="What one execution may write, like 2GB."),
+    option("--files", type=click.IntRange(1), help="Files that one execution may make."),
+    option("--output-limit", type=SIZE, help="What one execution may print, like 64MB."),
+)
+
+
+def take_limits(values: dict[str, Any]) -> dict[str, Any]:
+    """Take the limits that the user gave out of a command's values, by the names that the record has for them."""
+    given = {limit: values.pop(name) for name, limit in _LIMITS.items()}
+    return {limit: value for limit, value in given.items() if value is not None}
+
+
+def read_settings(config: Iterable[str]) -> dict[str, Any]:
+    """The agent's settings out of files and `key=value` pairs."""
+    settings: dict[str, Any] = {}
+    for each in config:
+        name, equals, value = each.partition("=")
+        if equals and name.isidentifier():
+            settings[name] = _value(value)
+        else:
+            settings |= _read_file(Path(each))
+    return settings
+
+
+def _value(text: str) -> Any:
+    """Numbers, true, false, null, lists and objects as JSON writes them; everything else is text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"-c {file}: neither KEY=VALUE nor a file that can be read ({error}).") from None
+    except ValueError as error:
+        raise UsageError(
+            f"-c {file} is not valid {'TOML' if file.suffix == '.toml' else 'JSON'}: {error}."
+        ) from None
+    if not isinstance(content, dict):
+        raise UsageError(f'-c {file} must hold settings by name, as in {{"file": "actions.jsonl"}}.')
+    return content
+
+
+def ask_person(question: str) -> str:
+    """For agents that ask for help in an interactive run."""
+    from mlagentbench.cli.screen import cleaned
+
+    click.echo(f"The agent asks: {cleaned(question)}", err=True)
+    answer = click.prompt("Your answer", err=True)
+    return str(answer)
+
+
+def warn_of_gaps(sandbox: str | None, network: bool) -> None:
+    """Say loudly, once, what stands open."""
+    if sandbox == "none":
+        click.secho(
+            "WARNING: --sandbox none. Code that the agent writes runs as you, with all that you can read and write.",
+            fg="yellow", bold=True, err=True,
+        )  # fmt: skip
+    if network:
+        click.secho(
+            "WARNING: --network on. The agent can reach the network; it is recorded and shown beside every result.",
+            fg="yellow", bold=True, err=True,
+        )  # fmt: skip

@@ -1,0 +1,186 @@
+"""Reading a run: as a person wants to see it, and as files."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mlagentbench.cli.finding import find_run
+from mlagentbench.cli.live import result_of
+from mlagentbench.cli.screen import Part, PlainScreen, Screen, Style
+from mlagentbench.cli.words import arguments_of, changed_paths, head_of, shortened, tell_grade
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.verdicts import snapshot_at
+from mlagentbench.record import RunFolder
+from mlagentbench.record.events import Denied, Event, LimitHit, Note, Resumed, RunEnded, RunStarted, StepTaken
+from mlagentbench.record.summary import read_summary
+from mlagentbench.units import format_duration, format_size
+from mlagentbench.workspace import Change, Entry, Store, diff, materialise
+from mlagentbench.workspace import read as read_snapshot
+
+_LARGEST_DIFF = 1_000_000
+_PROBLEM_LINES = 8
+
+
+def show(run: str | Path, step: int | None = None, *, folder: str | Path = "runs") -> str:
+    """A run as text, or one step of it in full with the diff that it made.
+
+    >>> import mlagentbench
+    >>> print(mlagentbench.show("last", 1))                                                # doctest: +SKIP
+    """
+    text = io.StringIO()
+    draw(PlainScreen(text), find_run(run, folder), step)
+    return text.getvalue()
+
+
+def checkout(
+    run: str | Path, target: str | Path, step: int | None = None, *, folder: str | Path = "runs"
+) -> Path:
+    """Write the workspace of a run, as it was after a step (0: at the beginning; without one: at the end), into the
+    new folder `target`. Read-only data are not part of it."""
+    found = find_run(run, folder)
+    place = Path(target)
+    if place.exists():
+        raise UsageError(f"{place} exists already; name a folder that does not.")
+    snapshot = snapshot_at(found, step)
+    place.mkdir(parents=True)
+    materialise(found.store(), snapshot, place)
+    return place
+
+
+def draw(screen: Screen, folder: RunFolder, step: int | None = None) -> None:
+    if step is None:
+        draw_run(screen, folder)
+    else:
+        draw_step(screen, folder, step)
+
+
+def draw_run(screen: Screen, folder: RunFolder) -> None:
+    """What was asked, each step, how it ended, and the grade."""
+    request = folder.request()
+    head_of(screen, request)
+    asked = time.strftime("%Y-%m-%d %H:%M", time.localtime(request.created))
+    settings = ", ".join(f"{name}={value}" for name, value in request.settings.items())
+    screen.line(("asked   ", "label"), asked, f", settings {settings}" if settings else "")
+    history = folder.history()
+    for event in history.events:
+        _draw_event(screen, event)
+    if history.dropped:
+        screen.line(
+            (f"A torn last line of {history.dropped} bytes was left by a kill; resuming drops it.", "warn")
+        )
+    summary = read_summary(folder)
+    if not summary.ended:
+        screen.line(("not ended; go on with: ", "warn"), f"mlagentbench resume {folder.path}")
+    else:
+        tell_grade(screen, summary.grade)
+    screen.line(("run     ", "label"), str(folder.path))
+
+
+def _draw_event(screen: Screen, event: Event) -> None:
+    match event:
+        case RunStarted():
+            lines = event.problem.strip().splitlines()
+            more = f"\n… {len(lines) - _PROBLEM_LINES} more lines" if len(lines) > _PROBLEM_LINES else ""
+            screen.line()
+            screen.line(("\n".join(f"  {line}" for line in lines[:_PROBLEM_LINES]), "dim"), (more, "dim"))
+            screen.line()
+        case StepTaken():
+            _draw_short_step(screen, event)
+        case Denied():
+            screen.line("      ", ("denied: ", "warn"), event.text)
+        case LimitHit():
+            unit = {"time": " seconds"}.get(event.name, "")
+            screen.line(("limit   ", "label"), (f"{event.name}: {event.value:g}{unit} reached", "warn"))
+        case Note():
+            screen.line(("note    ", "label"), event.text)
+        case Resumed():
+            screen.line(("resumed ", "label"), f"after step {event.step}")
+        case RunEnded():
+            detail = f": {event.detail}" if event.detail else ""
+            after = f" after {format_duration(event.elapsed)}"
+            style: Style = "bad" if event.reason == "error" else ""
+            screen.line()
+            screen.line(("ended   ", "label"), (event.reason + detail, style), after)
+
+
+def _draw_short_step(screen: Screen, step: StepTaken) -> None:
+    screen.line(
+        (f"{step.index:>4}  ", "label"),
+        (step.action.name, "name"),
+        "  ",
+        arguments_of(step.action),
+        (f"  {format_duration(step.seconds)}", "dim"),
+    )
+    if step.observation.execution:
+        for line in step.observation.text.splitlines()[:-1][-3:]:
+            screen.line((f"        {shortened(line, 110)}", "dim"))
+    screen.line("      ", *result_of(step))
+    if step.changes:
+        screen.line((f"      changed: {changed_paths(change.path for change in step.changes)}", "dim"))
+
+
+def draw_step(screen: Screen, folder: RunFolder, index: int) -> None:
+    """One step in full: arguments, the whole output, and the diff."""
+    before, step = step_at(folder, index)
+    screen.line((f"step {step.index}  ", "label"), (step.action.name, "name"))
+    for name, value in step.action.args.items():
+        text = str(value)
+        screen.line((f"{name}:", "label"), "\n" if "\n" in text else " ", text.rstrip("\n"))
+    screen.line()
+    if step.observation.output:
+        whole = folder.outputs / step.observation.output
+        screen.line(whole.read_text(encoding="utf-8", errors="replace"))
+    else:
+        screen.line(step.observation.text)
+    screen.line(*result_of(step), (f"  {format_duration(step.seconds)} in all", "dim"))
+    for line in diff_lines(folder.store(), before, step.snapshot):
+        screen.line(_coloured(line))
+
+
+def step_at(folder: RunFolder, index: int) -> tuple[str, StepTaken]:
+    """The step, and the snapshot before it."""
+    steps = [event for event in folder.history().events if isinstance(event, StepTaken)]
+    if not 1 <= index <= len(steps):
+        raise UsageError(f"{folder.path} has the steps 1 to {len(steps)}; there is no step {index}.")
+    return snapshot_at(folder, index - 1), steps[index - 1]
+
+
+def diff_lines(store: Store, before: str, after: str) -> Iterator[str]:
+    """What changed between two snapshots, as a unified diff; what is no text is told in a sentence."""
+    for change in diff(store, before, after):
+        old, new = _lines(store, before, change.before), _lines(store, after, change.after)
+        if old is None or new is None:
+            yield f"{change.kind}: {_described(change)}"
+        else:
+            names = (
+                f"a/{change.path}" if change.before else "/dev/null",
+                f"b/{change.path}" if change.after else "/dev/null",
+            )
+            yield from (line.rstrip("\n") for line in difflib.unified_diff(old, new, *names))
+
+
+def _lines(store: Store, snapshot: str, entry: Entry | None) -> list[str] | None:
+    if entry is None:
+        return []
+    if entry.kind != "file" or entry.size > _LARGEST_DIFF:
+        return None
+    data = read_snapshot(store, snapshot, entry.path, _LARGEST_DIFF)
+    return None if b"\0" in data else data.decode("utf-8", "replace").splitlines(keepends=True)
+
+
+def _described(change: Change) -> str:
+    entry = change.after or change.before
+    assert entry is not None
+    size = f", {format_size(entry.size)}" if entry.kind == "file" else ""
+    target = f" -> {entry.target}" if entry.target else ""
+    return f"{change.path}{target} ({entry.kind}{size})"
+
+
+def _coloured(line: str) -> Part:
+    if line.startswith(("---", "+++", "@@")):
+        return (line, "name")
+    return (line, "good" if line.startswith("+") else "bad" if line.startswith("-") else "")

@@ -1,0 +1,98 @@
+"""What `run` does: one run after the other, watched, and a table where there are several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlagentbench.cli.live import LiveWatch, resumable, succeeded, tell_end
+from mlagentbench.cli.machine import plain, print_json
+from mlagentbench.cli.options import ask_person, warn_of_gaps
+from mlagentbench.cli.screen import Screen, open_screen
+from mlagentbench.cli.tables import group_table
+from mlagentbench.environment import Options
+from mlagentbench.evaluation.groups import group
+from mlagentbench.launch.run import Run, run
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user asked `run` for."""
+
+    task: str
+    agent: str
+    model: str
+    settings: dict[str, Any]
+    count: int
+    variant: str | None
+    seed: int
+    data_seed: int
+    key: str | None
+    folder: Path
+    experiment: str
+    limits: dict[str, Any]
+    sandbox: str | None
+    network: bool
+    python: str | None
+    devices: tuple[str, ...]
+    show_action: tuple[str, ...]
+    hide_action: tuple[str, ...]
+    interactive: bool
+
+    def options(self, seed: int, watch: LiveWatch) -> Options:
+        return Options(
+            variant=self.variant,
+            seed=seed,
+            data_seed=self.data_seed,
+            key=self.key,
+            limits=self.limits,
+            sandbox=self.sandbox or "auto",
+            network=self.network,
+            python=self.python,
+            runs=self.folder,
+            experiment=self.experiment,
+            show_actions=self.show_action,
+            hide_actions=self.hide_action,
+            devices=self.devices,
+            watch=watch,
+            ask=ask_person if self.interactive else None,
+        )
+
+
+def carry_out(wanted: Wanted, as_json: bool) -> bool:
+    """Make the runs and tell of them. False if any of them failed."""
+    screen = open_screen(json=as_json)
+    warn_of_gaps(wanted.sandbox, wanted.network)
+    runs: list[Run] = []
+    for seed in range(wanted.seed, wanted.seed + wanted.count):
+        watch = watch_for(screen, wanted.agent)
+        with resumable(watch):
+            runs.append(
+                run(
+                    wanted.task,
+                    wanted.agent,
+                    wanted.model,
+                    settings=wanted.settings,
+                    **wanted.options(seed, watch),
+                )
+            )
+        tell_end(screen, runs[-1])
+    if wanted.count > 1:
+        screen.line()
+        group_table(screen, group(each.summary for each in runs))
+    else:
+        screen.line(("next    ", "label"), f"mlagentbench show {runs[0].folder}")
+    if as_json:
+        print_json({"runs": [told(each) for each in runs]})
+    return all(succeeded(each) for each in runs)
+
+
+def watch_for(screen: Screen, agent: str) -> LiveWatch:
+    """A person at the prompt sees each observation in full, so the watch says less."""
+    return LiveWatch(screen, brief=agent == "human")
+
+
+def told(run: Run) -> dict[str, Any]:
+    """A run, for machines."""
+    return {"folder": str(run.folder), "summary": plain(run.summary)}

@@ -1,0 +1,125 @@
+"""Where words for people go: coloured on a terminal, plain lines elsewhere. No text can steer the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+
+from mlagentbench.environment.output import plain_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Style = Literal["", "title", "name", "label", "dim", "good", "bad", "warn"]
+Part = str | tuple[str, Style]
+
+_RICH_STYLES: dict[Style, str] = {
+    "title": "bold",
+    "name": "bold cyan",
+    "label": "dim",
+    "dim": "dim",
+    "good": "green",
+    "bad": "red",
+    "warn": "bold yellow",
+}
+
+
+class Screen(Protocol):
+    """Every text that is given to it is taken for hostile."""
+
+    def line(self, *parts: Part) -> None:
+        """One line, or several if the text has several; nothing gives an empty one."""
+
+    def passing(self, text: str) -> None:
+        """A line that the next one writes over; shown on terminals only. An empty text takes it away."""
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
+        """A column whose name starts with `>` is aligned to the right."""
+
+
+def open_screen(*, json: bool = False) -> Screen:
+    """Standard output, or standard error where standard output is for a machine."""
+    stream = sys.stderr if json else sys.stdout
+    if not stream.isatty():
+        return PlainScreen(stream)
+    from rich.console import Console
+
+    return RichScreen(Console(file=stream, highlight=False))
+
+
+def cleaned(text: str) -> str:
+    """`text` in valid Unicode, without control characters."""
+    return plain_text(text.encode("utf-8", "backslashreplace").decode())
+
+
+def _split(part: Part) -> tuple[str, Style]:
+    return (part, "") if isinstance(part, str) else part
+
+
+class PlainScreen:
+    """Plain text, flushed line by line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def line(self, *parts: Part) -> None:
+        print("".join(cleaned(_split(part)[0]) for part in parts).rstrip(), file=self._stream, flush=True)
+
+    def passing(self, text: str) -> None:
+        pass
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
+        cells = [[cleaned(_split(part)[0]) for part in row] for row in rows]
+        heads = [column.lstrip(">") for column in columns]
+        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+        for row in [heads, *cells]:
+            padded = [
+                cell.rjust(width) if column.startswith(">") else cell.ljust(width)
+                for cell, width, column in zip(row, widths, columns, strict=True)
+            ]
+            self.line("  ".join(padded))
+
+
+class RichScreen:
+    """A terminal. Text is never read as markup."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._passing = False
+
+    def line(self, *parts: Part) -> None:
+        from rich.text import Text
+
+        self.passing("")
+        text = Text()
+        for part in parts:
+            words, style = _split(part)
+            text.append(cleaned(words), _RICH_STYLES.get(style, ""))
+        self._console.print(text, soft_wrap=True)
+
+    def passing(self, text: str) -> None:
+        if self._passing or text:
+            width = max(self._console.width - 1, 1)
+            shown = "".join(c for c in cleaned(text) if c.isprintable())[:width]
+            self._console.file.write(f"\r\x1b[2K\x1b[2m{shown}\x1b[0m" if shown else "\r\x1b[2K")
+            self._console.file.flush()
+            self._passing = bool(shown)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        self.passing("")
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
+        for row in rows:
+            table.add_row(
+                *(
+                    Text(cleaned(words), _RICH_STYLES.get(style, ""))
+                    for words, style in (_split(part) for part in row)
+                )
+            )
+        self._console.print(table)

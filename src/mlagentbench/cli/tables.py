@@ -1,0 +1,77 @@
+"""Tables of tasks, runs and groups of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlagentbench.cli.catalogue import TaskInfo
+from mlagentbench.cli.screen import Part, Screen
+from mlagentbench.cli.words import estimate, number, percent, verdict
+from mlagentbench.evaluation.groups import Group, undecided
+from mlagentbench.record import RunFolder
+from mlagentbench.record.summary import read_summary
+
+
+def group_table(screen: Screen, groups: Sequence[Group]) -> None:
+    """One row a group, with 95 % intervals; what the runs do not decide is said below."""
+    several = any(each.place for each in groups)
+    columns = ["task", "agent", ">runs", ">valid", ">success", ">decided", ">score", ">improvement"]
+    rows: list[list[Part]] = []
+    for each in groups:
+        row: list[Part] = [
+            f"{each.task} ({each.variant})",
+            (each.who + (" (network)" if each.network else ""), "name"),
+            str(each.runs),
+            str(each.valid),
+            estimate(each.success, rate=True),
+            estimate(each.decided, rate=True),
+            estimate(each.score),
+            estimate(each.improvement, signed=True),
+        ]
+        rows.append([each.place, *row] if several else row)
+    screen.table(["runs in", *columns] if several else columns, rows)
+    screen.line(
+        ("In brackets: 95 % intervals. Runs without a valid grade count as no success and no gain.", "dim")
+    )
+    for sentence in undecided(groups):
+        screen.line((sentence, "warn"))
+
+
+def task_table(screen: Screen, tasks: Sequence[TaskInfo]) -> None:
+    rows: list[list[Part]] = []
+    for task in tasks:
+        for variant in task.variants:
+            rows.append(
+                [
+                    (task.id, "name"),
+                    variant.name,
+                    ("ready", "good") if variant.prepared else ("not prepared", "dim"),
+                    f"{task.metric.name} ({task.metric.goal or 'no goal'})",
+                    variant.needs or "nothing",
+                    task.title,
+                ]
+            )
+    screen.table(["task", "variant", "data", "metric", "needs", "what"], rows)
+
+
+def run_table(screen: Screen, runs: Sequence[RunFolder]) -> None:
+    rows: list[list[Part]] = []
+    for folder in runs:
+        summary = read_summary(folder)
+        grade = summary.grade
+        rows.append(
+            [
+                summary.run,
+                f"{summary.task} ({summary.variant})",
+                (f"{summary.agent} · {summary.model}" if summary.model else summary.agent, "name"),
+                str(summary.seed),
+                str(summary.steps),
+                summary.ended or ("not ended", "warn"),
+                number(grade.score if grade else None),
+                percent(grade.improvement if grade else None),
+                verdict(grade),
+            ]
+        )
+    screen.table(
+        ["run", "task", "agent", ">seed", ">steps", "ended", ">score", ">improvement", "verdict"], rows
+    )
