@@ -28,6 +28,9 @@ SHELL_GATE = (
 )
 """Waits to be let go, then is parent and reaper of the program. Its own words about a killed child go
 nowhere."""
+CONTROL_THROUGH_FIFO = 9
+SHELL_GATE_FIFO = f'exec {CONTROL_THROUGH_FIFO}>"$1"; shift; {SHELL_GATE}'
+"""The same where no descriptor can be passed on: the control channel is a named pipe, the first argument."""
 SHELL_GATE_EXEC = 'printf "\\006"; IFS= read -r go || exit 125; exec "$@"'
 """The same, but becomes the program."""
 
@@ -56,6 +59,9 @@ class Confinement:
     """Processes of the tree that are ours."""
     root_belongs: bool = True
     """Whether everything is below the root; otherwise orphans fall to `outer`, which is ours."""
+    pause: Callable[[], None] | None = None
+    """How an engine freezes all of it, where signals from here do not reach it; and how it thaws it."""
+    resume: Callable[[], None] = lambda: None
     holds_limits: bool = False
     """True where an engine holds memory and processes, and nothing can be put on them from outside."""
     finish: Callable[[], str | None] = lambda: None

@@ -7,7 +7,6 @@ follows the thread. Standard output and standard error are one pipe, so that the
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import select
 import signal
@@ -18,8 +17,8 @@ from contextlib import ExitStack
 from io import FileIO
 
 from mlagentbench.errors import SandboxError
-from mlagentbench.sandbox import cgroup, limits
-from mlagentbench.sandbox.launch import GO, READY, Channels, Handle, Planner
+from mlagentbench.sandbox import cgroup, limits, outcome
+from mlagentbench.sandbox.launch import GO, READY, Channels, Confinement, Handle, Planner
 from mlagentbench.sandbox.spec import Job, LimitReached, OutputSink, Result
 from mlagentbench.sandbox.tree import Descendants
 from mlagentbench.sandbox.watcher import Watcher
@@ -28,7 +27,6 @@ _CHUNK = 1 << 16
 _SETUP_SECONDS = 60.0
 _END_SECONDS = 15.0
 _WITHOUT_PIDFD = 0.02
-_HIGHEST_SIGNAL = 64
 
 
 class Supervisor:
@@ -55,13 +53,11 @@ class Supervisor:
         self._stack = ExitStack()
         self._poll = select.poll()
         self._listening: set[FileIO] = set()
-        self._status_text = self._own_words = b""
+        self._told = outcome.Told()
+        self._own_words = b""
         self._message = bytearray()
-        self._exit_code: int | None = None
-        self._signal: int | None = None
         self._ready = self._ended = self._waits_to_write = False
-        self._launcher_peak = self._written = 0
-        self._launcher_cpu: float | None = None
+        self._written = 0
         self._limit: LimitReached | None = None
         self._stop_asked: LimitReached | bool = False
         self._stopping_since: float | None = None
@@ -91,6 +87,11 @@ class Supervisor:
         """Write to its standard input."""
         self._pending += data
         self.wake()
+
+    @property
+    def confinement(self) -> Confinement:
+        """How it is confined; known once it has started."""
+        return self._launch.confinement
 
     def descendants(self, handle: Handle) -> Descendants:
         """All its processes, as the host numbers them."""
@@ -282,16 +283,9 @@ class Supervisor:
             self._stdin.close()
 
     def _read_status(self) -> None:
-        text = self._read(self._status)
-        *lines, self._status_text = (self._status_text + text).split(b"\n")
-        for line in lines:
-            told = json.loads(line)
-            if "child-pid" in told:
-                self._meet(told["child-pid"])
-            self._exit_code = told.get("exit-code", self._exit_code)
-            self._signal = told.get("signal", self._signal)
-            self._launcher_peak = told.get("peak-memory", self._launcher_peak)
-            self._launcher_cpu = told.get("cpu-seconds", self._launcher_cpu)
+        self._told.feed(self._read(self._status))
+        if self._told.root is not None and self.handle is None:
+            self._meet(self._told.root)
 
     def _read_output(self) -> bool:
         """One chunk; False when there is nothing more for now."""
@@ -344,8 +338,9 @@ class Supervisor:
         self._stdin.close()
         if not self._ended and self._exit is not None and not _wait_readable(self._exit, _END_SECONDS):
             self._process.kill()
-        _, self._wait_status, self._usage = os.wait4(self._process.pid, 0)
-        self._process.returncode = os.waitstatus_to_exitcode(self._wait_status)
+        _, status, usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        self._reaped = outcome.Reaped(status, usage)
         self._wall = time.monotonic() - self._started
         if self.group:
             self.group.kill()
@@ -363,56 +358,24 @@ class Supervisor:
 
     def _result(self) -> Result:
         engine_limit = self._launch.confinement.finish()
-        if not self._ready:
+        if self._watcher is None:
             words = self._own_words.decode(errors="replace").strip() or "it ended without a word"
             raise SandboxError(f"The sandbox could not be set up: {words}. Run `mlagentbench doctor`.")
-        exit_status, number = self._ending()
+        exit_status, number = outcome.ending(self._told, self._reaped, self._launch)
         limit = self._limit or (self.group.reached() if self.group else None)
         if engine_limit == "memory":
             limit = limit or LimitReached("memory", self._job.limits.memory)
         if number == signal.SIGXFSZ:
             limit = limit or LimitReached("disk", self._job.limits.disk)
-        if limit is None and self._watcher:
-            limit = self._watcher.look_at_end()
         return Result(
             exit_status=exit_status,
             signal=number,
-            limit=limit,
+            limit=limit or self._watcher.look_at_end(),
             wall_seconds=self._wall,
-            cpu_seconds=self._cpu_seconds(),
-            peak_memory=self._peak_memory(),
+            cpu_seconds=outcome.cpu_seconds(self._told, self._reaped, self._watcher),
+            peak_memory=outcome.peak_memory(self._told, self._reaped, self._watcher, self._own_peak),
             output_bytes=self._written,
         )
-
-    def _ending(self) -> tuple[int | None, int | None]:
-        """Exit status or signal. bubblewrap and shells tell of a signal as 128 and its number."""
-        if self._signal is not None:
-            return None, self._signal
-        code = self._exit_code
-        if code is None:
-            code = os.waitstatus_to_exitcode(self._wait_status)
-            if self._launch.reports:
-                return None, signal.SIGKILL
-        if code < 0:
-            return None, -code
-        if self._launch.tells_signals_as_status and 128 < code <= 128 + _HIGHEST_SIGNAL:
-            return None, code - 128
-        return code, None
-
-    def _cpu_seconds(self) -> float:
-        if self._launcher_cpu is not None:
-            return self._launcher_cpu
-        seen = self._watcher.cpu_seconds if self._watcher else 0.0
-        return max(self._usage.ru_utime + self._usage.ru_stime, seen)
-
-    def _peak_memory(self) -> int:
-        """The kernel's figure for the largest process, unless it only shows this process from before the
-        start of the other; and what was seen of all together."""
-        seen = max(self._watcher.peak_memory if self._watcher else 0, self._launcher_peak)
-        if self._launcher_peak:
-            return seen
-        told = limits.maximum_resident(self._usage)
-        return max(seen, told) if told > self._own_peak or not seen else seen
 
 
 def _pidfd(pid: int, stack: ExitStack) -> int | None:

@@ -59,6 +59,10 @@ class Started:
         if supervisor.frozen or self._result or supervisor.handle is None:
             return
         supervisor.frozen = True
+        pause = supervisor.confinement.pause
+        if pause:
+            pause()
+            return
         self._frozen_by_group = bool(supervisor.group and supervisor.group.freeze())
         if not self._frozen_by_group:
             stop_all(self._tree())
@@ -67,7 +71,9 @@ class Started:
         supervisor = self._supervisor
         if not supervisor.frozen:
             return
-        if self._frozen_by_group and supervisor.group:
+        if supervisor.confinement.pause:
+            supervisor.confinement.resume()
+        elif self._frozen_by_group and supervisor.group:
             supervisor.group.thaw()
         elif not self._result:
             continue_all(self._tree())
