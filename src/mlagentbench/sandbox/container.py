@@ -111,6 +111,8 @@ def _gate(job: Job, channels: Channels, wrapped: services.Wrapped) -> Gate:
     folder = Path(channels.later.enter_context(tempfile.TemporaryDirectory(prefix="mlagentbench-control-")))
     os.mkfifo(folder / "fifo")
     _pass_on(folder / "fifo", os.dup(channels.control))
+    # Opened both ways, a named pipe waits for nobody: whoever still waits to read from it goes on and ends.
+    channels.later.callback(lambda: os.close(os.open(folder / "fifo", os.O_RDWR | os.O_NONBLOCK)))
     shown.append((folder, _CONTROL_FOLDER, True))
     environment[CONTROL_VARIABLE] = str(CONTROL_THROUGH_FIFO)
     argv = ("-c", SHELL_GATE_FIFO, "sh", f"{_CONTROL_FOLDER}/fifo", *wrapped.argv)

@@ -133,6 +133,7 @@ def plan(job: Job, channels: Channels) -> Launch:
         LAUNCHER,
         (*descriptors, descriptor),
         folder=job.workspace,
+        counted=(temporary,),
         tells_signals_as_status=False,
     )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from mlagentbench.sandbox import limits
 from mlagentbench.sandbox.spec import Job
 from mlagentbench.sandbox.tree import Descendants, Namespace, Tree
 
@@ -57,6 +58,8 @@ class Confinement:
     memory_folders: Callable[[Handle], tuple[str, ...]] = lambda handle: ()
     overhead: int = 0
     """Processes of the tree that are ours."""
+    counts: limits.Counting = "nothing"
+    """Whose processes the kernel counts together."""
     root_belongs: bool = True
     """Whether everything is below the root; otherwise orphans fall to `outer`, which is ours."""
     pause: Callable[[], None] | None = None
@@ -97,6 +100,8 @@ class Launch:
     confinement: Confinement
     descriptors: tuple[int, ...] = ()
     folder: Path = Path("/")
+    counted: tuple[Path, ...] = ()
+    """Folders on disk, beside the workspace, that it can write to."""
     reports: bool = True
     """Whether the first process and the exit status are told on the status descriptor."""
     tells_signals_as_status: bool = True
@@ -144,10 +149,13 @@ NAMESPACE = Confinement(
     tree=lambda handle: Namespace(handle.root),
     memory_folders=_namespace_folders,
     overhead=1,
+    counts="sandbox",
 )
 LAUNCHER = Confinement(
     end=_end_by_launcher,
     tree=lambda handle: Descendants(handle.outer, inclusive=False),
+    memory_folders=lambda handle: ("/dev/shm",),
+    counts="user",
     root_belongs=False,
 )
 GROUP = Confinement(end=_end_group, tree=lambda handle: Descendants(handle.outer, inclusive=True))

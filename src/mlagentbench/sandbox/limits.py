@@ -7,6 +7,7 @@ import resource
 import shutil
 import sys
 from pathlib import Path
+from typing import Literal
 
 from mlagentbench.sandbox.spec import Job, ResourceLimits
 
@@ -14,6 +15,11 @@ _GB = 10**9
 _OPEN_FILES = 4096
 _SLACK = 8
 """The kernel's limit of processes lies this much above the watcher's, which tells of it."""
+
+_ROOM_FOR_OTHERS = 256
+"""Where all of a user's processes count together: what others of them may start meanwhile."""
+
+Counting = Literal["sandbox", "user", "nothing"]
 
 
 def default_limits(folder: Path | None = None) -> ResourceLimits:
@@ -34,7 +40,7 @@ def total_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def put_on(pid: int, job: Job, overhead: int) -> None:
+def put_on(pid: int, job: Job, overhead: int, counts: Counting) -> None:
     """What the kernel holds for a process and all that it starts: no core files, bounded open files, size of
     one file, processes of its user (or, in a user namespace, of the sandbox), and its cores."""
     if sys.platform != "linux":
@@ -42,10 +48,24 @@ def put_on(pid: int, job: Job, overhead: int) -> None:
     _lower(pid, resource.RLIMIT_CORE, 0)
     _lower(pid, resource.RLIMIT_NOFILE, _OPEN_FILES)
     _lower(pid, resource.RLIMIT_FSIZE, job.limits.disk)
-    if overhead:
-        _lower(pid, resource.RLIMIT_NPROC, job.limits.processes + overhead + _SLACK)
+    if counts != "nothing":
+        others = _tasks_of_user() + _ROOM_FOR_OTHERS if counts == "user" else overhead + _SLACK
+        _lower(pid, resource.RLIMIT_NPROC, job.limits.processes + others)
     if job.cores:
         os.sched_setaffinity(pid, job.cores)
+
+
+def _tasks_of_user() -> int:
+    """Processes and threads that this user has on the machine."""
+    user = os.geteuid()
+    found = 0
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and folder.stat().st_uid == user:
+                found += sum(1 for _ in (folder / "task").iterdir())
+        except OSError:
+            continue
+    return found
 
 
 def own_peak_memory() -> int:

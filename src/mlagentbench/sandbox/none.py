@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from mlagentbench.sandbox import view
+from mlagentbench.sandbox import disk, view
 from mlagentbench.sandbox.launch import CONTROL_VARIABLE, GROUP, SHELL_GATE_EXEC, Channels, Launch
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
@@ -42,8 +42,9 @@ class NoSandbox:
 
 
 def plan(job: Job, channels: Channels) -> Launch:
-    temporary = channels.later.enter_context(tempfile.TemporaryDirectory(prefix="mlagentbench-tmp-"))
-    environment = view.environment(job, home=temporary, temporary=temporary)
+    temporary = Path(tempfile.mkdtemp(prefix="mlagentbench-tmp-"))
+    channels.later.callback(disk.remove, temporary)
+    environment = view.environment(job, home=str(temporary), temporary=str(temporary))
     descriptors: tuple[int, ...] = ()
     if channels.control is not None:
         environment[CONTROL_VARIABLE] = str(channels.control)
@@ -55,6 +56,7 @@ def plan(job: Job, channels: Channels) -> Launch:
         GROUP,
         descriptors,
         folder=job.workspace,
+        counted=(temporary,),
         reports=False,
         tells_signals_as_status=False,
     )

@@ -181,7 +181,7 @@ class Supervisor:
         confinement = self._launch.confinement
         if not confinement.holds_limits:
             found = cgroup.hierarchies()
-            limits.put_on(self.handle.root, self._job, confinement.overhead)
+            limits.put_on(self.handle.root, self._job, confinement.overhead, confinement.counts)
             self.group = cgroup.Group(
                 found, self._job.limits, overhead=confinement.overhead, freezable=self._on_message is not None
             )
@@ -189,7 +189,7 @@ class Supervisor:
             self.group.add(self.handle.root)
         self._watcher = Watcher(
             self._job.limits,
-            self._job.workspace,
+            (self._job.workspace, *self._launch.counted),
             confinement.tree(self.handle),
             overhead=confinement.overhead,
             memory_folders=confinement.memory_folders(self.handle),

@@ -27,117 +27,61 @@ _NEW_NAMESPACES = 0x7E020000
 """Every CLONE_NEW* flag that clone() takes."""
 _TERMINAL_INJECTION = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
+_SET_ID = 0o6000
+_CREATES = 0o100 | 0o20000000
+"""O_CREAT and the bit that makes O_TMPFILE."""
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""Calls that set a mode, and which argument is it. A set-user-id program left in a workspace would be a way
+to become the harness's user for everybody on the machine."""
+_OPENS = {"open": (1, 2), "openat": (2, 3)}
+"""Calls that may make a file: the places of their flags and of the mode."""
+_ON_OTHERS = {"prlimit64": 0, "setpriority": 1, "ioprio_set": 1, "sched_setscheduler": 0}
+"""Calls that change another process, and which argument names it; 0 is the caller."""
 
-_ABSENT = (
-    "io_uring_setup",
-    "io_uring_enter",
-    "io_uring_register",
-    "memfd_create",
-    "memfd_secret",
-    "clone3",
-    "shmget",
-)
-_REFUSED = (
-    *(
-        "bpf",
-        "perf_event_open",
-        "userfaultfd",
-        "keyctl",
-        "add_key",
-        "request_key",
-        "kexec_load",
-        "kexec_file_load",
-    ),
-    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd"),
-    *(
-        "open_by_handle_at",
-        "name_to_handle_at",
-        "unshare",
-        "setns",
-        "mount",
-        "umount2",
-        "pivot_root",
-        "chroot",
-    ),
-    *("open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"),
-    *(
-        "init_module",
-        "finit_module",
-        "delete_module",
-        "reboot",
-        "swapon",
-        "swapoff",
-        "acct",
-        "syslog",
-        "quotactl",
-    ),
-    *(
-        "settimeofday",
-        "clock_settime",
-        "clock_adjtime",
-        "adjtimex",
-        "lookup_dcookie",
-        "fanotify_init",
-        "vhangup",
-    ),
-)
+_ABSENT = """
+    io_uring_setup io_uring_enter io_uring_register memfd_create memfd_secret clone3 shmget openat2
+""".split()
+"""Answered as if the kernel did not have them, so that libraries take another way."""
+_REFUSED = """
+    bpf perf_event_open userfaultfd keyctl add_key request_key kexec_load kexec_file_load
+    ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd
+    open_by_handle_at name_to_handle_at unshare setns mount umount2 pivot_root chroot
+    open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr
+    init_module finit_module delete_module reboot swapon swapoff acct syslog quotactl
+    settimeofday clock_settime clock_adjtime adjtimex lookup_dcookie fanotify_init vhangup
+""".split()
 
-_X86_64 = {
-    **{
-        "shmget": 29,
-        "prlimit64": 302,
-        "socket": 41,
-        "clone": 56,
-        "ioctl": 16,
-        "ptrace": 101,
-        "syslog": 103,
-        "vhangup": 153,
-    },
-    **{"pivot_root": 155, "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165},
-    **{
-        "umount2": 166,
-        "swapon": 167,
-        "swapoff": 168,
-        "reboot": 169,
-        "init_module": 175,
-        "delete_module": 176,
-    },
-    **{"quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248},
-    **{"request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298, "fanotify_init": 300},
-    **{"name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308},
-    **{"process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313},
-    **{"memfd_create": 319, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323},
-}
-_AARCH64 = {
-    **{
-        "shmget": 194,
-        "prlimit64": 261,
-        "socket": 198,
-        "clone": 220,
-        "ioctl": 29,
-        "ptrace": 117,
-        "syslog": 116,
-        "vhangup": 58,
-    },
-    **{"pivot_root": 41, "adjtimex": 171, "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40},
-    **{"umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142, "init_module": 105, "delete_module": 106},
-    **{"quotactl": 60, "lookup_dcookie": 18, "clock_settime": 112, "kexec_load": 104, "add_key": 217},
-    **{"request_key": 218, "keyctl": 219, "unshare": 97, "perf_event_open": 241, "fanotify_init": 262},
-    **{"name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268},
-    **{"process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273},
-    **{"memfd_create": 279, "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282},
-}
-_SAME_EVERYWHERE = {
-    **{
-        "io_uring_setup": 425,
-        "io_uring_enter": 426,
-        "io_uring_register": 427,
-        "open_tree": 428,
-        "move_mount": 429,
-    },
-    **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "pidfd_getfd": 438},
-    **{"process_madvise": 440, "mount_setattr": 442, "memfd_secret": 447},
-}
+
+def _table(text: str) -> dict[str, int]:
+    words = text.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+_SAME_EVERYWHERE = _table("""
+    io_uring_setup 425  io_uring_enter 426  io_uring_register 427  open_tree 428  move_mount 429  fsopen 430
+    fsconfig 431  fsmount 432  fspick 433  clone3 435  openat2 437  pidfd_getfd 438  process_madvise 440
+    mount_setattr 442  memfd_secret 447  fchmodat2 452
+""")
+_X86_64 = _table("""
+    open 2  ioctl 16  shmget 29  socket 41  clone 56  creat 85  chmod 90  fchmod 91  ptrace 101  syslog 103
+    mknod 133  setpriority 141  sched_setscheduler 144  vhangup 153  pivot_root 155  adjtimex 159  chroot 161
+    acct 163  settimeofday 164  mount 165  umount2 166  swapon 167  swapoff 168  reboot 169  init_module 175
+    delete_module 176  quotactl 179  lookup_dcookie 212  clock_settime 227  kexec_load 246  add_key 248
+    request_key 249  keyctl 250  ioprio_set 251  openat 257  mknodat 259  fchmodat 268  unshare 272
+    perf_event_open 298  fanotify_init 300  prlimit64 302  name_to_handle_at 303  open_by_handle_at 304
+    clock_adjtime 305  setns 308  process_vm_readv 310  process_vm_writev 311  kcmp 312  finit_module 313
+    memfd_create 319  kexec_file_load 320  bpf 321  userfaultfd 323
+""")
+_AARCH64 = _table("""
+    lookup_dcookie 18  ioctl 29  ioprio_set 30  mknodat 33  umount2 39  mount 40  pivot_root 41  chroot 51
+    fchmod 52  fchmodat 53  openat 56  vhangup 58  quotactl 60  acct 89  unshare 97  kexec_load 104
+    init_module 105  delete_module 106  clock_settime 112  syslog 116  ptrace 117  sched_setscheduler 119
+    setpriority 140  reboot 142  settimeofday 170  adjtimex 171  shmget 194  socket 198  add_key 217
+    request_key 218  keyctl 219  clone 220  swapon 224  swapoff 225  perf_event_open 241  prlimit64 261
+    fanotify_init 262  name_to_handle_at 264  open_by_handle_at 265  clock_adjtime 266  setns 268
+    process_vm_readv 270  process_vm_writev 271  kcmp 272  finit_module 273  memfd_create 279  bpf 280
+    userfaultfd 282  kexec_file_load 294
+""")
 
 
 @dataclass(frozen=True)
@@ -192,8 +136,15 @@ def filter_program(
     code += _on_call(chosen.numbers["socket"], _socket_rules(families, streams_only))
     code += _on_call(chosen.numbers["clone"], _refuse_flags(0, _NEW_NAMESPACES))
     code += _on_call(chosen.numbers["ioctl"], _refuse_values(1, _TERMINAL_INJECTION))
+    for call, mode in _MODES.items():
+        if call in chosen.numbers:
+            code += _on_call(chosen.numbers[call], _refuse_flags(mode, _SET_ID))
+    for call, (flags, mode) in _OPENS.items():
+        if call in chosen.numbers:
+            code += _on_call(chosen.numbers[call], _refuse_flags_if(flags, _CREATES, mode, _SET_ID))
     if others_visible:
-        code += _on_call(chosen.numbers["prlimit64"], _refuse_flags(0, 0xFFFFFFFF))
+        for call, other in _ON_OTHERS.items():
+            code += _on_call(chosen.numbers[call], _refuse_flags(other, 0xFFFFFFFF))
     code.append(_instruction(_RETURN, _ALLOW))
     return b"".join(code)
 
@@ -248,6 +199,16 @@ def _refuse_flags(index: int, mask: int) -> list[bytes]:
         _instruction(_AND, mask),
         _instruction(_JUMP_IF_EQUAL, 0, 1, 0),
         _instruction(_RETURN, _ERROR | errno.EPERM),
+    ]
+
+
+def _refuse_flags_if(condition: int, condition_mask: int, index: int, mask: int) -> list[bytes]:
+    body = _refuse_flags(index, mask)
+    return [
+        _argument(condition),
+        _instruction(_AND, condition_mask),
+        _instruction(_JUMP_IF_EQUAL, 0, len(body), 0),
+        *body,
     ]
 
 

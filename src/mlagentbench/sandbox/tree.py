@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -25,6 +26,14 @@ class Member:
     resident: int
     cpu_seconds: float
     """Its own and that of the children that it has waited for."""
+
+
+class Proportional(NamedTuple):
+    """Memory with shared pages divided among those who share them."""
+
+    total: int
+    shared_objects: int
+    """The part of it that lies in shared memory."""
 
 
 class Descendants:
@@ -48,8 +57,11 @@ class Descendants:
     def members(self) -> list[Member]:
         return [member for pid in self.pids() if (member := _read_member(f"/proc/{pid}/stat", pid, None))]
 
-    def proportional_memory(self, pid: int) -> int | None:
+    def proportional_memory(self, pid: int) -> Proportional | None:
         return _proportional_memory(f"/proc/{pid}/smaps_rollup", None)
+
+    def shared_mappings(self, pid: int) -> dict[int, int]:
+        return _shared_mappings(f"/proc/{pid}/maps", None)
 
     def unlinked(self, pid: int) -> Iterator[os.stat_result]:
         return _unlinked_files(f"/proc/{pid}/fd", None)
@@ -71,8 +83,11 @@ class Namespace:
         pids = [int(name) for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208
         return [member for pid in pids if (member := _read_member(f"{pid}/stat", pid, self._proc))]
 
-    def proportional_memory(self, pid: int) -> int | None:
+    def proportional_memory(self, pid: int) -> Proportional | None:
         return _proportional_memory(f"{pid}/smaps_rollup", self._proc)
+
+    def shared_mappings(self, pid: int) -> dict[int, int]:
+        return _shared_mappings(f"{pid}/maps", self._proc)
 
     def unlinked(self, pid: int) -> Iterator[os.stat_result]:
         return _unlinked_files(f"{pid}/fd", self._proc)
@@ -158,21 +173,40 @@ def _read_member(path: str, pid: int, folder: int | None) -> Member | None:
     return Member(pid, fields[_STATE].decode(), int(fields[_THREADS]), int(fields[_RSS]) * _PAGE, cpu)
 
 
-def _proportional_memory(path: str, folder: int | None) -> int | None:
-    """Memory with shared pages divided among those who share them; None where it cannot be read."""
+def _proportional_memory(path: str, folder: int | None) -> Proportional | None:
+    """None where it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
     except OSError:
         return None
     try:
-        for line in os.read(descriptor, 8192).splitlines():
-            if line.startswith(b"Pss:"):
-                return int(line.split()[1]) * 1024
+        fields = [line.split() for line in os.read(descriptor, 8192).splitlines()[1:]]
     except OSError:
         return None
     finally:
         os.close(descriptor)
-    return None
+    found = {words[0]: int(words[1]) * 1024 for words in fields if len(words) > 1}
+    return Proportional(found[b"Pss:"], found.get(b"Pss_Shmem:", 0)) if b"Pss:" in found else None
+
+
+def _shared_mappings(path: str, folder: int | None) -> dict[int, int]:
+    """Sizes of the anonymous shared memory that it maps, by the object's number: pages in there stay
+    allocated when the process lets go of them, and then count for nobody."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
+    except OSError:
+        return {}
+    found: dict[int, int] = {}
+    with open(descriptor, "rb") as file:
+        try:
+            for line in file:
+                if line.endswith(b"/dev/zero (deleted)\n"):
+                    addresses, _, _, _, number = line.split()[:5]
+                    start, end = addresses.split(b"-")
+                    found[int(number)] = found.get(int(number), 0) + int(end, 16) - int(start, 16)
+        except OSError:
+            return found
+    return found
 
 
 def _unlinked_files(path: str, folder: int | None) -> Iterator[os.stat_result]:

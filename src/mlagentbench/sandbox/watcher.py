@@ -30,20 +30,31 @@ class _Space:
     free_entries: int
 
 
+def _shared_memory() -> int:
+    """Bytes of shared memory on the whole machine; 0 where that is not told."""
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Shmem:")), 0)
+
+
 class Watcher:
-    """Watches one program from its start. `overhead` processes of the tree are the sandbox's own."""
+    """Watches one program from its start: the folders that it can write to on disk, the first being its
+    workspace, and file systems that are memory. `overhead` processes of the tree are the sandbox's own."""
 
     def __init__(
         self,
         limits: ResourceLimits,
-        workspace: Path,
+        folders: tuple[Path, ...],
         tree: Tree,
         *,
         overhead: int = 0,
         memory_folders: tuple[str, ...] = (),
     ) -> None:
         self._limits = limits
-        self._workspace = workspace
+        self._folders = folders
         self._tree = tree
         self._overhead = overhead
         self._memory_folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in memory_folders]
@@ -55,6 +66,9 @@ class Watcher:
         self._pause = _FIRST_LOOK
         self.next_look = now + self._pause
         self._next_count = now + _FIRST_COUNT
+        self._shared_at_start = _shared_memory()
+        self._folders_at_start = 0
+        self._folders_at_start = self._memory_in_folders()
         self._space_at_start = self._space()
         self._space_at_count = self._space_at_start
 
@@ -99,26 +113,30 @@ class Watcher:
 
     def _memory(self, members: list[Member]) -> tuple[LimitReached | None, float]:
         """Resident memory counts shared pages once for each who shares them, so it is the trigger only."""
+        limit = self._limits.memory
         in_folders = self._memory_in_folders()
         resident = sum(member.resident for member in members) + in_folders
-        limit = self._limits.memory
-        if resident <= limit:
+        growth = _shared_memory() - self._shared_at_start
+        if resident <= limit and growth <= limit // 2:
             self.peak_memory = max(self.peak_memory, resident)
-            return None, resident / limit
+            return None, max(resident, growth) / limit
         used = in_folders
+        counted = in_folders
+        mappings: dict[int, int] = {}
         for member in members:
             proportional = self._tree.proportional_memory(member.pid)
-            used += member.resident if proportional is None else proportional
+            used += member.resident if proportional is None else proportional.total
+            counted += proportional.shared_objects if proportional else 0
+            mappings |= self._tree.shared_mappings(member.pid)
+        used += max(0, min(sum(mappings.values()) + in_folders, growth) - counted)
         self.peak_memory = max(self.peak_memory, used)
         return (LimitReached("memory", limit) if used > limit else None), 1.0
 
     def _memory_in_folders(self) -> int:
-        """What lies in file systems that are memory."""
-        used = 0
-        for descriptor in self._memory_folders:
-            status = os.fstatvfs(descriptor)
-            used += (status.f_blocks - status.f_bfree) * status.f_frsize
-        return used
+        """What has come into file systems that are memory."""
+        statuses = [os.fstatvfs(descriptor) for descriptor in self._memory_folders]
+        now = sum((status.f_blocks - status.f_bfree) * status.f_frsize for status in statuses)
+        return max(0, now - self._folders_at_start)
 
     def _entries_in_folders(self) -> int:
         statuses = [os.fstatvfs(descriptor) for descriptor in self._memory_folders]
@@ -142,7 +160,8 @@ class Watcher:
 
     def _count(self, members: list[Member]) -> LimitReached | None:
         try:
-            found = measure(self._workspace, self._limits.files)
+            counts = [measure(folder, self._limits.files) for folder in self._folders]
+            found = Footprint(sum(c.size for c in counts), sum(c.entries for c in counts))
         except TooDeepError:
             found = Footprint(0, self._limits.files + 1)
         if found.entries > self._limits.files:
@@ -155,7 +174,7 @@ class Watcher:
 
     def _unlinked(self, members: list[Member]) -> int:
         """Space of files on the workspace's disk that have no name but are open."""
-        device = self._workspace.stat().st_dev
+        device = self._folders[0].stat().st_dev
         blocks = {
             status.st_ino: status.st_blocks
             for member in members
@@ -165,5 +184,5 @@ class Watcher:
         return sum(blocks.values()) * 512
 
     def _space(self) -> _Space:
-        status = os.statvfs(self._workspace)
+        status = os.statvfs(self._folders[0])
         return _Space(status.f_bfree * status.f_frsize, status.f_ffree)
