@@ -36,4 +36,5 @@ def original(cache: Path, tmp_path: Path) -> Path:
     (folder / "scripts" / "research_problem.txt").write_text("Make {train.py} better.")
     (folder / "scripts" / "read_only_files.txt").write_text("./train.csv\n./data/*\n\n")
     (folder / "scripts" / "eval.py").write_text("def get_score(folder):\n    return 1.0\n")
+    (folder / "mlagentbench.toml").write_text("requirements = []\n")
     return folder

@@ -10,7 +10,7 @@ from mlagentbench.task.registry import load_task
 
 def test_a_folder_of_the_original_loads_as_it_is(original):
     task = load_task(original)
-    assert (task.name, task.origin, task.trusted) == ("old-task", "original", False)
+    assert (task.name, task.origin, task.trusted) == ("original-old-task", "original", False)
     assert task.starter == original / "env"
     assert list(task.definition.variants) == ["original"]
     assert task.definition.entry == "train.py"
@@ -39,6 +39,11 @@ def test_additions_that_do_not_fit_are_told(original, content):
     (original / "mlagentbench.toml").write_text(content)
     with pytest.raises(TaskError, match=r"mlagentbench\.toml"):
         load_task(original)
+
+
+def test_what_most_of_them_import_is_there_unless_something_else_is_said(original):
+    (original / "mlagentbench.toml").unlink()
+    assert any(each.startswith("numpy==") for each in load_task(original).definition.requirements)
 
 
 def test_without_a_problem_there_is_nothing_to_do(original):

@@ -16,6 +16,8 @@ VARIANT = "original"
 """The only variant of such a task: its data as it lies there, or as its own script makes it."""
 
 _ADDITIONS = "mlagentbench.toml"
+_REQUIREMENTS = ("numpy==2.2.6", "pandas==2.3.3", "scikit-learn==1.7.2", "scipy==1.15.3")
+"""The format names none; these serve most of its tasks. Others are given in the additions, or with --python."""
 
 
 def is_original(folder: Path) -> bool:
@@ -31,12 +33,13 @@ def load_original(folder: Path) -> Task:
             f"{folder} has no scripts/research_problem.txt, so there is nothing to tell an agent."
         )
     content: dict[str, Any] = {
-        "name": re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-_") or "original",
+        "name": "original-" + re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-_"),
         "title": folder.name,
         "modality": "unknown",
         "metric": {"name": "score"},
         "submission": ".",
         "entry": _entry(folder / "env"),
+        "requirements": _REQUIREMENTS,
         "read_only": _read_only(folder / "scripts" / "read_only_files.txt"),
         "variants": {VARIANT: {"description": "the data of the original task folder, as they are"}},
     }
