@@ -15,7 +15,7 @@ from mlagentbench._lazy import attach
 from mlagentbench.version import __version__
 
 if TYPE_CHECKING:
-    from mlagentbench.audit.audit import audit
+    from mlagentbench.auditing.audit import audit
     from mlagentbench.cli.catalogue import info, list, prepare
     from mlagentbench.cli.health import doctor
     from mlagentbench.cli.reading import checkout, show
@@ -72,7 +72,7 @@ __getattr__, __dir__ = attach(
         "Observation": "mlagentbench.record.steps",
         "Run": "mlagentbench.launch.run",
         "Task": "mlagentbench.task.definition",
-        "audit": "mlagentbench.audit.audit",
+        "audit": "mlagentbench.auditing.audit",
         "checkout": "mlagentbench.cli.reading",
         "compare": "mlagentbench.evaluation.groups",
         "doctor": "mlagentbench.cli.health",

@@ -146,13 +146,12 @@ def infer_once(stage: Stage, store: Store | None, snapshot: str, folder: Path, k
 
 def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
     """An original task's `eval.py: get_score(folder)`, which is foreign code and so runs in the sandbox."""
-    task = stage.prepared.task
     nonce = secrets.token_hex(8)
     with stage.folder() as folder:
         workspace = folder / "workspace"
         workspace.mkdir()
         materialise(store, snapshot, workspace)
-        scripts = Mount(task.folder / "scripts", "/task/scripts")
+        scripts = Mount(stage.prepared.private, "/task/scripts")
         driver = (
             "import json, sys; sys.path.insert(0, sys.argv[1]); from eval import get_score; "
             "score = float(get_score(sys.argv[2])); print('\\n' + sys.argv[3] + json.dumps(score))"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, stdev
 
-from mlagentbench.audit import outputs, tables
-from mlagentbench.audit.leaks import leaking_columns, reachable_files
-from mlagentbench.audit.report import AuditReport, Item
+from mlagentbench.auditing import outputs, tables
+from mlagentbench.auditing.leaks import leaking_columns, reachable_files
+from mlagentbench.auditing.report import AuditReport, Item
 from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.errors import MLAgentBenchError, SubmissionRefusedError, UsageError
 from mlagentbench.grading import Grade, Grader
