@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from mlagentbench.grading import Grade
     from mlagentbench.record.folder import RunFolder
     from mlagentbench.task.definition import Task
+
+_DEEPEST = 50
+"""Lists in lists, in an action's arguments."""
+_LARGEST_NUMBER = 1024
+"""Bits."""
 
 
 class Environment:
@@ -251,12 +256,32 @@ class Environment:
 
 
 def _speakable(action: Action) -> Action:
-    """`action` as the record will give it back: plain JSON, and valid Unicode, which a lone surrogate is not."""
-    try:
-        arguments = json.dumps(action.args, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"The arguments of {action.name!r} are not plain JSON: {error}.") from None
-    return Action(_valid(action.name), json.loads(_valid(arguments)))
+    """`action` as the record will give it back: plain JSON, and valid Unicode, which a lone surrogate is not.
+
+    What parsers let through and a record cannot hold (not a number, nested beyond reason) becomes null, which no
+    argument is.
+    """
+    return Action(_valid(action.name), {_valid(key): _plain(value, 0) for key, value in action.args.items()})
+
+
+def _plain(value: object, depth: int) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _LARGEST_NUMBER else None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return _valid(value)
+    if isinstance(value, list | tuple):
+        return None if depth >= _DEEPEST else [_plain(inner, depth + 1) for inner in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return (
+            None
+            if depth >= _DEEPEST
+            else {_valid(key): _plain(inner, depth + 1) for key, inner in value.items()}
+        )
+    raise UsageError(f"The arguments of an action are plain JSON, and a {type(value).__name__} is not.")
 
 
 def _valid(text: str) -> str:

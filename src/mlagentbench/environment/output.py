@@ -71,9 +71,12 @@ class OutputCollector:
 
     def _commit(self, line: str) -> None:
         line = _CONTROLS.sub("", _ESCAPES.sub("", line))
-        if not self._tail and self._head_size + len(line) <= self._head_limit:
-            self._head.append(line)
-            self._head_size += len(line)
+        room = 0 if self._tail else self._head_limit - self._head_size
+        if room:
+            self._head.append(line[:room])
+            self._head_size += len(line[:room])
+            line = line[room:]
+        if not line:
             return
         self._tail.append(line)
         self._tail_size += len(line)
