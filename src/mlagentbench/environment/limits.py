@@ -25,7 +25,15 @@ def run_limits(task: Limits, user: Mapping[str, Any] | None = None) -> RunLimits
         "output": machine.output,
     }
     values |= task.model_dump(exclude_none=True)
-    values |= dict(user or {})
+    return _checked(values | dict(user or {}))
+
+
+def changed_limits(limits: RunLimits, user: Mapping[str, Any] | None) -> RunLimits:
+    """The limits of a recorded run, with what the user now says instead."""
+    return _checked(limits.model_dump() | dict(user or {}))
+
+
+def _checked(values: Mapping[str, Any]) -> RunLimits:
     try:
         return RunLimits.model_validate(values)
     except ValidationError as error:

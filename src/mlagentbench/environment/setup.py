@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 
 from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.limits import resource_limits, run_limits
+from mlagentbench.environment.limits import changed_limits, resource_limits, run_limits
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
@@ -250,7 +250,7 @@ def recorded_setup(
     return Setup(
         prepared=prepared,
         sandbox=choose(sandbox or request.sandbox),
-        limits=request.limits.model_copy(update=dict(limits or {})),
+        limits=changed_limits(request.limits, limits),
         actions=request.actions,
         runs=folder.path.parents[3] if len(folder.path.parents) > 3 else folder.path.parent,
         experiment=folder.path.parents[2].name,

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from mlagentbench.agent.spec import Agent, build_agent
 from mlagentbench.environment import Environment, Options, Watch
+from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.setup import new_setup, recorded_setup
 from mlagentbench.errors import MLAgentBenchError, UsageError
 from mlagentbench.grading import Grade
@@ -101,7 +102,7 @@ def fork(
             "model": request.model if model is None else model,
             "settings": kept,
             "seed": request.seed if seed is None else seed,
-            "limits": request.limits.model_copy(update=dict(limits or {})),
+            "limits": changed_limits(request.limits, limits),
             "origin": Origin(run=request.id, step=step),
         }
     )

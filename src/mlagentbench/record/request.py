@@ -30,17 +30,17 @@ class RunLimits(BaseModel):
     """What the whole run may use. None is: no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    steps: int | None = 50
-    time: float | None = 5 * 3600.0
-    tokens: int | None = None
-    cost: float | None = None
-    execution_time: float
+    steps: int | None = Field(50, ge=1)
+    time: float | None = Field(5 * 3600.0, gt=0)
+    tokens: int | None = Field(None, ge=1)
+    cost: float | None = Field(None, gt=0)
+    execution_time: float = Field(gt=0)
     """Seconds for one execution."""
-    memory: int
-    processes: int
-    disk: int
-    files: int
-    output: int
+    memory: int = Field(ge=1)
+    processes: int = Field(ge=1)
+    disk: int = Field(ge=1)
+    files: int = Field(ge=1)
+    output: int = Field(ge=1)
 
 
 class RunRequest(BaseModel):
