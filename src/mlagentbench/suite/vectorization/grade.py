@@ -36,7 +36,7 @@ def grade(submission: Path, private: Path) -> None:
             place = tuple(map(int, np.argwhere(wrong)[0]))
             raise SubmissionRefusedError(
                 f"{name}: {int(wrong.sum())} of {wrong.size} values are wrong, the first at {place}: "
-                f"{float(output[place])!r} instead of {float(right[place])!r}; they must agree to {TOLERANCE:g}."
+                f"{float(output[place])!r}; they must agree with the right ones to {TOLERANCE:g}."
             )
 
 
