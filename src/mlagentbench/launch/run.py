@@ -136,7 +136,15 @@ def _drive(env: Environment, agent: Agent) -> Run:
                 agent.run(env)
         except MLAgentBenchError:
             raise
-        except Exception as error:  # noqa: BLE001 - agents are other people's code; what they raise ends their run
+        except Exception as error:
+            # Agents are other people's code: what they raise ends their run. What the harness raises is a defect.
+            if _came_from_the_harness(error):
+                raise
             last = traceback.extract_tb(error.__traceback__)[-1]
             env.finish("error", f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
     return Run(folder.path, read_summary(folder))
+
+
+def _came_from_the_harness(error: BaseException) -> bool:
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_code is Environment.step.__code__ for frame in frames)
