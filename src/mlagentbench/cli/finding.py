@@ -22,7 +22,7 @@ def find_run(name: str | Path, folder: str | Path = "runs") -> RunFolder:
     if not runs:
         raise UsageError(f"There are no runs in {root} yet. `mlagentbench run TASK` makes one.")
     if str(name) == "last":
-        return runs[-1]
+        return newest(runs)
     found = [run for run in runs if run.path.name.startswith(str(name))]
     if len(found) == 1:
         return found[0]
@@ -31,6 +31,14 @@ def find_run(name: str | Path, folder: str | Path = "runs") -> RunFolder:
     near = get_close_matches(str(name), [run.path.name for run in runs], 1)
     hint = f"Did you mean {near[0]}?" if near else "`mlagentbench list --runs` shows them."
     raise UsageError(f"There is no run {name!r} in {root}. {hint}")
+
+
+def newest(runs: list[RunFolder]) -> RunFolder:
+    """The run that was started last; ids tell it to the second, what was asked of the run does the rest."""
+    second = runs[-1].path.name[: len("20260101-120000")]
+    return max(
+        (run for run in runs if run.path.name.startswith(second)), key=lambda run: run.request().created
+    )
 
 
 def find_all(names: tuple[str, ...], folder: Path) -> list[RunFolder]:

@@ -81,6 +81,7 @@ def carry_out(wanted: Wanted, as_json: bool) -> bool:
     if wanted.count > 1:
         screen.line()
         group_table(screen, group(each.summary for each in runs))
+        screen.line(("next    ", "label"), f"mlagentbench compare {wanted.folder / wanted.experiment}")
     else:
         screen.line(("next    ", "label"), f"mlagentbench show {runs[0].folder}")
     if as_json:

@@ -113,11 +113,15 @@ def estimate(value: Estimate, *, rate: bool = False, signed: bool = False) -> st
     if value.value != value.value:
         return "–"
     if not (rate or signed):
-        ends = f" [{value.low:.5g}, {value.high:.5g}]" if value.low is not None else ""
+        ends = f" [{number(value.low)}, {number(value.high)}]" if value.low is not None else ""
         return number(value.value) + ends
     sign = "+" if signed else ""
-    ends = f" [{100 * value.low:.0f}, {100 * (value.high or 0):.0f}]" if value.low is not None else ""
-    return f"{100 * value.value:{sign}.0f} %{ends}"
+    digits = 1 if signed else 0
+    low, high = value.low, value.high
+    ends = (
+        f" [{100 * low:.{digits}f}, {100 * high:.{digits}f}]" if low is not None and high is not None else ""
+    )
+    return f"{100 * value.value:{sign}.{digits}f} %{ends}"
 
 
 def changed_paths(paths: Iterable[str], limit: int = 6) -> str:

@@ -50,7 +50,7 @@ def compare(*places: str | Path, folder: str | Path = "runs") -> list[Group]:
     """
     groups: list[Group] = []
     for place in places or (folder,):
-        label = str(place) if len(places) > 1 else ""
+        label = str(place) if len(places) > 1 and Path(place).exists() else ""
         found = _summaries(place, Path(folder))
         if not found:
             raise UsageError(f"There are no runs in {place}; `mlagentbench run TASK -o {place}` makes some.")
@@ -75,9 +75,10 @@ def undecided(groups: Sequence[Group]) -> list[str]:
         rivals.sort(key=lambda each: each.improvement.value, reverse=True)
         if len(rivals) > 1 and rivals[0].improvement.overlaps(rivals[1].improvement):
             best, second = (f"{each.place} {each.who}".strip() for each in rivals[:2])
+            few = any(each.improvement.low is None for each in rivals[:2])
+            why = "one run tells nothing about its spread" if few else "their intervals overlap"
             sentences.append(
-                f"{task} ({variant}): the intervals of {best} and {second} overlap; these runs do not decide "
-                f"between them."
+                f"{task} ({variant}): {best} against {second} is not decided by these runs; {why}."
             )
     return sentences
 

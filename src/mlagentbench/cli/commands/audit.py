@@ -13,6 +13,9 @@ from mlagentbench.cli import options as o
 @o.data_seed_option
 @o.key_option
 @o.python_option
+@o.option(
+    "--starter-runs", type=click.IntRange(1), default=1, show_default=True, help="More measure its noise."
+)
 @o.sandbox_option
 @o.json_option
 def command(
@@ -21,6 +24,7 @@ def command(
     data_seed: int,
     key: str | None,
     python: str | None,
+    starter_runs: int,
     sandbox: str | None,
     as_json: bool,
 ) -> None:
@@ -28,7 +32,7 @@ def command(
 
     Every item is told with what was found. The exit status is 1 if any of them fails.
     """
-    from mlagentbench.audit.audit import audit
+    from mlagentbench.auditing.audit import audit
     from mlagentbench.cli.machine import plain, print_json
     from mlagentbench.cli.screen import open_screen
 
@@ -41,8 +45,9 @@ def command(
             seed=data_seed,
             key=key,
             python=python,
+            starter_runs=starter_runs,
             sandbox=sandbox or "auto",
-            progress=lambda line: screen.line((line, "dim")),
+            progress=screen.passing,
         )
         reports.append(report)
         screen.line((report.task, "title"), f" ({report.variant})")
