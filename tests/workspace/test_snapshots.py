@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from collections.abc import Callable
@@ -160,7 +161,7 @@ def test_an_adopted_workspace_is_checked_by_the_next_scan(
 
 
 def test_a_file_that_is_too_large_is_noted_once_and_not_kept(
-    space: Workspace, folder: Path, store: Store
+    space: Workspace, folder: Path, store: Store, tmp_path: Path
 ) -> None:
     with (folder / "sparse").open("wb") as file:
         file.truncate(2**40)
@@ -172,12 +173,49 @@ def test_a_file_that_is_too_large_is_noted_once_and_not_kept(
     assert space.snapshot(executed=True).notes == ()
     with pytest.raises(PathRefusedError, match="The content of 'sparse' was not kept: larger than 1 MB"):
         read(store, taken.id, "sparse", 10)
+    materialise(store, taken.id, tmp_path / "laid")
+    assert list((tmp_path / "laid").iterdir()) == []
+
+
+def test_restoring_leaves_alone_what_need_not_change(space: Workspace, folder: Path) -> None:
+    with (folder / "sparse").open("wb") as file:
+        file.truncate(2**40)
+    space.write("a/same", b"same")
+    space.write("a/edited", b"before")
+    taken = space.snapshot(executed=True)
+    kept = {name: (folder / name).stat() for name in ("a", "a/same", "sparse")}
+    space.write("a/edited", b"after")
+    (folder / "a" / "new").mkdir()
     space.restore(taken.id)
-    assert list(folder.iterdir()) == []
+    assert {path.name for path in (folder / "a").iterdir()} == {"same", "edited"}
+    assert (folder / "a" / "edited").read_bytes() == b"before"
+    for name, status in kept.items():
+        now = (folder / name).stat()
+        assert (now.st_ino, now.st_size, now.st_mode) == (status.st_ino, status.st_size, status.st_mode)
+    assert space.snapshot(executed=True).id == taken.id
+
+
+def test_restoring_works_on_a_workspace_that_is_gone(space: Workspace, folder: Path) -> None:
+    space.write("a/b", b"x")
+    taken = space.snapshot(executed=True)
+    remove_tree(folder)
+    space.restore(taken.id)
+    assert (folder / "a" / "b").read_bytes() == b"x"
+
+
+def test_a_recheck_finds_what_a_mapped_file_hides(space: Workspace, folder: Path, store: Store) -> None:
+    (folder / "a").write_bytes(b"before")
+    with (folder / "a").open("r+b") as file, mmap.mmap(file.fileno(), 6) as mapped:
+        mapped[:] = b"second"
+        settled(space)
+        mapped[:] = b"third!"
+        space.recheck()
+        assert read(store, space.snapshot(executed=True).id, "a", 10) == b"third!"
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH, MAX_DEPTH + 1, 3000])
 def test_folders_are_kept_down_to_a_depth(space: Workspace, folder: Path, store: Store, depth: int) -> None:
+    empty = space.snapshot(executed=True)
     make_deep(folder, depth, mode=0o555)
     taken = space.snapshot(executed=True)
     kinds = [entry.kind for entry in entries(store, taken.id)]
@@ -187,7 +225,10 @@ def test_folders_are_kept_down_to_a_depth(space: Workspace, folder: Path, store:
         assert kinds == ["folder"] * MAX_DEPTH + ["unkept"]
         assert "nested deeper than 100 folders" in taken.notes[0]
     space.restore(taken.id)
-    assert len(list(entries(store, space.snapshot(executed=True).id))) == MAX_DEPTH + (depth == MAX_DEPTH)
+    assert space.snapshot(executed=True).id == taken.id
+    space.restore(empty.id)
+    assert list(folder.iterdir()) == []
+    make_deep(folder, depth, mode=0)
     space.remove("d" * 50)
     assert list(folder.iterdir()) == []
 
@@ -214,14 +255,16 @@ def test_modes_that_forbid_everything_forbid_no_snapshot(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device nodes")
-def test_a_device_is_recorded_and_never_opened(space: Workspace, folder: Path, store: Store) -> None:
+def test_a_device_is_recorded_and_never_made(
+    space: Workspace, folder: Path, store: Store, tmp_path: Path
+) -> None:
     os.mknod(folder / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
     taken = space.snapshot(executed=True)
     entry = find(store, taken.id, "zero")
     assert entry is not None
     assert (entry.kind, entry.target) == ("device", "character 1:5")
-    space.restore(taken.id)
-    assert list(folder.iterdir()) == []
+    materialise(store, taken.id, tmp_path / "laid")
+    assert list((tmp_path / "laid").iterdir()) == []
 
 
 def test_a_file_that_vanishes_during_the_scan_is_absent(

@@ -32,6 +32,9 @@ class Journal:
     def __contains__(self, name: str) -> bool:
         return name in self._where
 
+    def __bool__(self) -> bool:
+        return bool(self._where)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._where)
 
@@ -54,10 +57,8 @@ class Journal:
         self._size = size
         self._where |= where
 
-    def read(self, name: str) -> bytes | None:
-        """The bytes of an object of this journal; None if it has no such object."""
-        if name not in self._where:
-            return None
+    def read(self, name: str) -> bytes:
+        """The bytes of an object of this journal."""
         start, length = self._where[name]
         return os.pread(self._descriptor, length, start)
 

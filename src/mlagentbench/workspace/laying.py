@@ -9,7 +9,7 @@ from pathlib import Path
 from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.workspace.copying import CHUNK, copy_and_hash, hash_of, try_reflink
 from mlagentbench.workspace.durable import write_all
-from mlagentbench.workspace.removal import folder_at, root_folder
+from mlagentbench.workspace.removal import folder_at, remove_at, root_folder
 from mlagentbench.workspace.scanning import Fresh, key_of
 from mlagentbench.workspace.store import Store
 from mlagentbench.workspace.tree import Node, load_all
@@ -30,6 +30,30 @@ def materialise(store: Store, name: str, folder: Path) -> None:
                 raise UsageError(f"{folder} is not empty; give an empty folder to lay a snapshot into.")
         lay_children(store, root, descriptor, [])
     folder.chmod(root.mode)
+
+
+def converge(store: Store, there: Node, wanted: Node, folder: int, fresh: Fresh) -> Node:
+    """Make the open `folder`, in which is what `there` says, hold what is `wanted`, and touch nothing else.
+
+    What was not kept stays if it still looks as it did: it cannot be laid again.
+    """
+    now, then = there.children or {}, wanted.children or {}
+    result = {}
+    for name in now.keys() - then.keys():
+        remove_at(folder, name)
+    for name, child in then.items():
+        old = now.get(name)
+        if old is not None and old.kind == child.kind == "folder":
+            with folder_at(folder, name, 0o700, keep_mode=False) as inner:
+                result[name] = converge(store, old, child, inner, fresh)
+                os.fchmod(inner, child.mode)
+        elif old is not None and old.looks_like(child):
+            result[name] = old
+        else:
+            remove_at(folder, name)
+            lay(store, name, child, folder, fresh)
+            result[name] = child
+    return Node("folder", wanted.mode, hash=wanted.hash, children=result, line=wanted.line)
 
 
 def lay_children(store: Store, node: Node, folder: int, fresh: Fresh) -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Callable
 
 from mlagentbench.units import format_size
 from mlagentbench.workspace.paths import MAX_DEPTH
 from mlagentbench.workspace.places import Place
 from mlagentbench.workspace.reading import FILE_FLAGS, FOLDER_FLAGS, LISTING_FLAGS
 from mlagentbench.workspace.removal import chmod_open, folder_at
-from mlagentbench.workspace.store import Store
 from mlagentbench.workspace.tree import Key, Node
 
 Fresh = list[tuple[Node, Key]]
@@ -46,11 +46,12 @@ def settle(fresh: Fresh) -> Fresh:
 
 
 class Scan:
-    """One pass. `fresh` gathers the files that were read."""
+    """One pass. `absorb` takes in an open file that may have the hash that it is told, and gives its hash and
+    size; `fresh` gathers the files that were read."""
 
-    def __init__(self, store: Store, max_file: int) -> None:
+    def __init__(self, absorb: Callable[[int, str], tuple[str, int]], max_file: int) -> None:
         self.fresh: Fresh = []
-        self._store = store
+        self._absorb = absorb
         self._max_file = max_file
 
     def folder(
@@ -151,7 +152,7 @@ class Scan:
         try:
             status = os.fstat(descriptor)
             expected = old.hash if old is not None and old.kind == "file" else ""
-            content, size = self._store.absorb(descriptor, expected)
+            content, size = self._absorb(descriptor, expected)
         finally:
             os.close(descriptor)
         return Node("file", mode, size, content), status

@@ -166,7 +166,7 @@ class Store:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
 
     def close(self) -> None:
-        """Make everything durable and let go of the lock."""
+        """Make files of all objects and let go of the lock. What was flushed stays as durable as it was."""
         self._leave_journal()
         if self._lock >= 0:
             os.close(self._lock)
@@ -226,15 +226,16 @@ class Store:
                 self._lock = -1
 
     def _leave_journal(self) -> None:
-        """Make files of all objects in this process's journal, and remove it."""
+        """Make files of all objects that are not yet, and remove this process's journal."""
+        waiting, self._waiting, self._waiting_bytes = self._waiting, {}, 0
+        for name, data in waiting.items():
+            self._put_as_file(name, data)
+        if not self._journal:
+            return
         for name in self._journal:
             data = self._journal.read(name)
-            if data is not None and not self._has_file(name, len(data)):
+            if not self._has_file(name, len(data)):
                 self._put_as_file(name, data)
-        for name, data in self._waiting.items():
-            self._put_as_file(name, data)
-        self._waiting = {}
-        self._waiting_bytes = 0
         self.flush()
         self._journal.remove()
 
@@ -268,8 +269,9 @@ class Store:
             return False
 
     def _from_memory_or_journal(self, name: str) -> bytes | None:
-        data = self._waiting.get(name)
-        return self._journal.read(name) if data is None else data
+        if name in self._journal:
+            return self._journal.read(name)
+        return self._waiting.get(name)
 
     def _path(self, name: str) -> Path:
         if not _IS_HASH(name):

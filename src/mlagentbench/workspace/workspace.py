@@ -13,8 +13,9 @@ from pathlib import Path
 
 from mlagentbench.errors import PathRefusedError
 from mlagentbench.units import format_size
+from mlagentbench.workspace.copying import hash_of
 from mlagentbench.workspace.durable import write_all
-from mlagentbench.workspace.laying import lay, lay_children
+from mlagentbench.workspace.laying import converge, lay
 from mlagentbench.workspace.paths import MAX_DEPTH, shown, split
 from mlagentbench.workspace.places import Places
 from mlagentbench.workspace.reading import (
@@ -25,7 +26,7 @@ from mlagentbench.workspace.reading import (
     read_file,
     status_of,
 )
-from mlagentbench.workspace.removal import empty, remove_at, root_folder
+from mlagentbench.workspace.removal import remove_at, root_folder
 from mlagentbench.workspace.scanning import Fresh, Scan, key_of, settle
 from mlagentbench.workspace.spec import Entry, Snapshot
 from mlagentbench.workspace.store import Store
@@ -129,7 +130,7 @@ class Workspace:
             raise PathRefusedError(
                 f"{shown(source)} cannot be copied to itself or into itself; copy it elsewhere."
             )
-        node = self._view.keep(origin, Scan(self.store, self._max_file))
+        node = self._view.keep(origin, Scan(self.store.absorb, self._max_file))
         refuse_unless_copyable(node, origin, len(names))
         with self._parent(names) as parent:
             there = status_of(parent, names[-1])
@@ -167,12 +168,9 @@ class Workspace:
         notes: list[str] = []
         root = self._root
         if executed or root is None:
-            mode = stat.S_IMODE(self.folder.stat().st_mode)
-            scan = Scan(self.store, self._max_file)
             with root_folder(self.folder, 0o700) as folder:
                 notes += self._places.mend(folder)
-                root = scan.folder(folder, mode, root, self._places.root)
-            self._fresh += scan.fresh
+            root = self._scan(Scan(self.store.absorb, self._max_file))
         save(self.store, root)
         changes = diff_nodes(self._last, root, lambda node: node.children or {})
         notes += [
@@ -193,17 +191,35 @@ class Workspace:
     def restore(self, name: str) -> None:
         """Make the workspace hold exactly what snapshot `name` holds, whatever is in it now."""
         self.store.lock_shared()
-        root = load_all(self.store, name)
-        self._root = None
-        fresh: Fresh = []
+        wanted = load_all(self.store, name)
         self.folder.mkdir(parents=True, exist_ok=True)
+        there = self._scan(Scan(lambda descriptor, _: hash_of(descriptor), self._max_file))
         with root_folder(self.folder, 0o700) as folder:
-            empty(folder)
-            lay_children(self.store, root, folder, fresh)
-        self.folder.chmod(root.mode)
+            root = converge(self.store, there, wanted, folder, self._fresh)
+        self.folder.chmod(wanted.mode)
+        self._fresh = settle(self._fresh)
         self._root = self._last = root
-        self._fresh = settle(fresh)
         self.lay_placeholders()
+
+    def recheck(self) -> None:
+        """Let the next scan read every file anew, however unchanged it looks.
+
+        A program that maps a file into its memory and goes on running can change it without changing its times;
+        so when such a program has ended, or a snapshot is the last one, check.
+        """
+        self._fresh = []
+        rest = [self._root] if self._root else []
+        while rest:
+            node = rest.pop()
+            node.key = ()
+            rest += (node.children or {}).values()
+
+    def _scan(self, scan: Scan) -> Node:
+        mode = stat.S_IMODE(self.folder.stat().st_mode)
+        with root_folder(self.folder, 0o700) as folder:
+            root = scan.folder(folder, mode, self._root, self._places.root)
+        self._fresh += scan.fresh
+        return root
 
     def normalise(self, path: str) -> str:
         """`path` as snapshots name it: relative, and spelled in one way only."""
