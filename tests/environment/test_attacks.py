@@ -234,9 +234,9 @@ def test_read_only_data_cannot_be_changed_by_a_script(
 ) -> None:
     env, outside = attacked
     public = outside.answers.parent.parent / "public"
-    before = tree(public)
+    before = {file: file.read_bytes() for file in public.iterdir()}
     execute(env, f"import os\n{OVERWRITING[how]}")
-    assert tree(public) == before
+    assert {file: file.read_bytes() for file in public.iterdir()} == before
     real = (public / "train.csv").read_text()
     assert env.step(reading("train.csv")).text == real
     assert execute(env, "print(open('train.csv').read(), end='')", name="look.py").text.startswith(real[:100])
