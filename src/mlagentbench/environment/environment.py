@@ -211,7 +211,10 @@ class Environment:
         self._setup.watch.note(text)
 
     def grade(self) -> Grade:
-        """The verdict on the workspace as it is now. Asking does not tell the agent, nor change the run."""
+        """The verdict on the workspace as it is now. Asking before the end is kept in the record, so that everybody
+        can see whether an agent was steered by hidden answers."""
+        if self._run.journal.ended is None:
+            self._run.journal.append(Note(text=f"Graded on request after step {self._steps}, before the end."))
         return self._run.grade(self._snapshot)
 
     def finish(self, reason: EndReason, detail: str = "") -> Grade:
