@@ -115,7 +115,10 @@ def _system(job: Job) -> list[str]:
 
 def _devices(job: Job, *, sized: bool) -> list[str]:
     size = ["--size", str(max(job.limits.memory // 2, 1 << 20))] if sized else []
-    argv = ["--proc", "/proc", "--dev", "/dev", *size, "--tmpfs", "/dev/shm"]
+    argv = ["--proc", "/proc"]
+    for place in view.KERNEL_SETTINGS:
+        argv += ["--ro-bind-try", place, place]
+    argv += ["--dev", "/dev", *size, "--tmpfs", "/dev/shm"]
     for node in view.gpu_nodes(job.devices):
         argv += ["--dev-bind-try", node, node]
     if job.devices:

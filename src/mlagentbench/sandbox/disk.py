@@ -35,7 +35,7 @@ def measure(folder: Path, most_entries: int) -> Footprint:
     size = entries = 0
     stack: list[_Frame] = []
     try:
-        next_folder: int | None = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        next_folder: int | None = _open_folder(str(folder), None)
         while next_folder is not None:
             frame = _Frame(next_folder, [])
             stack.append(frame)
@@ -54,6 +54,17 @@ def measure(folder: Path, most_entries: int) -> Footprint:
 
 
 def _list(frame: _Frame) -> Footprint:
+    mode = os.fstat(frame.descriptor).st_mode & 0o7777
+    if mode & 0o500 == 0o500 or os.geteuid() == 0:
+        return _list_readable(frame)
+    os.fchmod(frame.descriptor, mode | 0o500)
+    try:
+        return _list_readable(frame)
+    finally:
+        os.fchmod(frame.descriptor, mode)
+
+
+def _list_readable(frame: _Frame) -> Footprint:
     size = entries = 0
     with os.scandir(frame.descriptor) as listing:
         for entry in listing:
@@ -87,7 +98,7 @@ def _descend(stack: list[_Frame]) -> int | None:
     return None
 
 
-def _open_folder(name: str, parent: int) -> int:
+def _open_folder(name: str, parent: int | None) -> int:
     """Open it for listing, also where its mode forbids that to its owner: files can be made in such a
     folder, so it would be a place to hide them from the count."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -106,6 +117,13 @@ def _open_folder(name: str, parent: int) -> int:
             magic.chmod(mode)
     finally:
         os.close(place)
+
+
+def make_usable(folder: Path) -> None:
+    """Give a workspace back to its owner, if a program inside has locked everybody out."""
+    mode = folder.stat().st_mode & 0o7777
+    if mode & 0o700 != 0o700:
+        folder.chmod(mode | 0o700)
 
 
 def remove(folder: Path) -> None:

@@ -167,7 +167,9 @@ def _rules(job: Job, temporary: Path) -> list[tuple[Path, int]]:
         for node in view.gpu_nodes(job.devices)
         if Path(node).exists() and not Path(node).is_dir()
     ]
-    readable = ["/usr", *view.TOP_FOLDERS, *view.SYSTEM_FILES, *_READABLE]
+    # As they are: resolved here, /proc/self would be the harness.
+    rules += [(Path(path), _READ) for path in _READABLE]
+    readable = ["/usr", *view.TOP_FOLDERS, *view.SYSTEM_FILES]
     readable += view.NETWORK_FILES if job.network else ()
     sources = [*map(Path, readable), *view.interpreter_roots(job.interpreter), *job.read_only.values()]
     for mount in job.mounts:

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from io import FileIO
 
 from mlagentbench.errors import SandboxError
-from mlagentbench.sandbox import cgroup, limits, outcome
+from mlagentbench.sandbox import cgroup, disk, limits, outcome
 from mlagentbench.sandbox.launch import GO, READY, Channels, Confinement, Handle, Planner
 from mlagentbench.sandbox.spec import Job, LimitReached, OutputSink, Result
 from mlagentbench.sandbox.tree import Descendants
@@ -122,6 +122,7 @@ class Supervisor:
         if control_inside is not None:
             channels.stack.callback(os.close, control_inside)
         self._stack.enter_context(channels.later)
+        disk.make_usable(self._job.workspace)
         with channels.stack:
             self._launch = self._planner(self._job, channels)
             self._own_peak = limits.own_peak_memory()

@@ -40,7 +40,7 @@ _ON_OTHERS = {"prlimit64": 0, "setpriority": 1, "ioprio_set": 1, "sched_setsched
 
 _ABSENT = """
     io_uring_setup io_uring_enter io_uring_register memfd_create memfd_secret clone3 shmget openat2
-""".split()
+"""
 """Answered as if the kernel did not have them, so that libraries take another way."""
 _REFUSED = """
     bpf perf_event_open userfaultfd keyctl add_key request_key kexec_load kexec_file_load
@@ -49,7 +49,7 @@ _REFUSED = """
     open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr
     init_module finit_module delete_module reboot swapon swapoff acct syslog quotactl
     settimeofday clock_settime clock_adjtime adjtimex lookup_dcookie fanotify_init vhangup
-""".split()
+"""
 
 
 def _table(text: str) -> dict[str, int]:
@@ -153,8 +153,8 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _numbers(machine: _Machine, names: Iterable[str]) -> list[int]:
-    return [machine.numbers[name] for name in names]
+def _numbers(machine: _Machine, names: str) -> list[int]:
+    return [machine.numbers[name] for name in names.split()]
 
 
 def _answer(numbers: Iterable[int], error: int) -> list[bytes]:

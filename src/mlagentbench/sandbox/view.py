@@ -44,6 +44,18 @@ GPU_FILES = (
     "/sys/class/kfd",
 )
 
+KERNEL_SETTINGS = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+)
+"""Parts of /proc that belong to the whole machine. The kernel lets root change them by being their owner, without
+any capability, so they must be read-only for a program that the real root starts."""
+
 PASSWD = b"agent:x:1000:1000:agent:/tmp/home:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 GROUP = b"agent:x:1000:\nnogroup:x:65534:\n"
 HOSTS = b"127.0.0.1 localhost sandbox\n::1 localhost\n"
