@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -173,6 +174,13 @@ def _read_file(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UsageError(f'-c {file} must hold settings by name, as in {{"file": "actions.jsonl"}}.')
     return content
+
+
+def find_own_agents(agent: str) -> None:
+    """Let `module:Class` name a module in the current folder. It is looked for last, so that it hides nothing."""
+    here = str(Path.cwd())
+    if ":" in agent and here not in sys.path:
+        sys.path.append(here)
 
 
 def ask_person(question: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlagentbench.cli.live import LiveWatch, resumable, succeeded, tell_end
 from mlagentbench.cli.machine import plain, print_json
-from mlagentbench.cli.options import ask_person, warn_of_gaps
+from mlagentbench.cli.options import ask_person, find_own_agents, warn_of_gaps
 from mlagentbench.cli.screen import Screen, open_screen
 from mlagentbench.cli.tables import group_table
 from mlagentbench.environment import Options
@@ -64,6 +64,7 @@ def carry_out(wanted: Wanted, as_json: bool) -> bool:
     """Make the runs and tell of them. False if any of them failed."""
     screen = open_screen(json=as_json)
     warn_of_gaps(wanted.sandbox, wanted.network)
+    find_own_agents(wanted.agent)
     runs: list[Run] = []
     for seed in range(wanted.seed, wanted.seed + wanted.count):
         watch = watch_for(screen, wanted.agent)

@@ -49,6 +49,7 @@ def command(
     found = find_run(run, folder)
     request = found.request()
     o.warn_of_gaps(request.sandbox, request.network)
+    o.find_own_agents(agent or request.agent)
     screen = open_screen(json=as_json)
     watch = watch_for(screen, agent or request.agent)
     settings = o.read_settings(config)

@@ -43,6 +43,7 @@ def command(
     found = find_run(run, folder)
     request = found.request()
     o.warn_of_gaps(sandbox or request.sandbox, request.network)
+    o.find_own_agents(request.agent)
     screen = open_screen(json=as_json)
     watch = watch_for(screen, request.agent)
     with resumable(watch):

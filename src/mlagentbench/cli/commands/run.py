@@ -57,7 +57,7 @@ def command(
     TASK is a name of `mlagentbench list` or the path of a task's folder. Data that need no account are prepared
     first. The exit status is 1 if the agent crashed or left nothing that can be graded.
     """
-    if bool(task) == bool(named_task):
+    if not (task or named_task) or (task and _was_typed("named_task")):
         raise click.UsageError("Name one task: `mlagentbench run TASK`. `mlagentbench list` shows them.")
     limits = o.take_limits(values)
     from mlagentbench.cli.running import Wanted, carry_out
@@ -72,3 +72,8 @@ def command(
     )
     if not carry_out(wanted, as_json):
         raise click.exceptions.Exit(1)
+
+
+def _was_typed(name: str) -> bool:
+    """Whether an option stood on the line, rather than in the environment."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
