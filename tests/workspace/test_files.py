@@ -192,6 +192,23 @@ def test_read_only_data_are_listed_and_read_in_their_places(shown: Workspace) ->
     assert not shown.exists("data/images/2.png")
 
 
+def test_refusals_call_read_only_data_by_the_agents_path(folder: Path, store: Store, public: Path) -> None:
+    (public / "images" / "link").symlink_to("1.png")
+    space = Workspace(folder, store, {"deep/pictures": public / "images"}, max_file=10**6)
+    attempts: list[tuple[str, Callable[[], object]]] = [
+        ("There is no 'deep/pictures/2.png'", lambda: space.read("deep/pictures/2.png", 10)),
+        ("'deep/pictures/link' is a link", lambda: space.read("deep/pictures/link", 10)),
+        ("'deep/pictures' is a folder", lambda: space.read("deep/pictures", 10)),
+        ("'deep/pictures/1.png' has 3 B", lambda: space.read("deep/pictures/1.png", 2)),
+        ("'deep/pictures/1.png' is not a folder", lambda: space.list("deep/pictures/1.png")),
+        ("There is no 'deep/pictures/a'", lambda: space.copy("deep/pictures/a/b", "c")),
+        ("There is no 'deep/pictures/2.png'", lambda: space.copy("deep/pictures/2.png", "c")),
+    ]
+    for sentence, attempt in attempts:
+        with pytest.raises(PathRefusedError, match=re.escape(sentence)):
+            attempt()
+
+
 @pytest.mark.parametrize(
     "path",
     ["train.csv", "./train.csv", "data//images", "data/images/1.png", "data/images/new", "train.csv/x"],

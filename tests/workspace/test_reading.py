@@ -34,6 +34,7 @@ def hostile(folder: Path, tmp_path: Path) -> Path:
     (folder / "inner").mkdir()
     (folder / "inner" / "good.txt").write_text("good")
     (folder / "to-file").symlink_to("inner/good.txt")
+    (folder / "to-inner").symlink_to("inner")
     (folder / "to-secret").symlink_to(tmp_path / "secret" / "answers.csv")
     (folder / "to-folder").symlink_to(tmp_path / "secret")
     (folder / "inner" / "up").symlink_to("../../secret")
@@ -56,6 +57,7 @@ def test_a_plain_file_is_read(hostile: Path) -> None:
     ("path", "sentence"),
     [
         ("to-file", "'to-file' is a link (to 'inner/good.txt')"),
+        ("to-inner/good.txt", "'to-inner' is a link"),
         ("to-secret", "'to-secret' is a link"),
         ("to-folder/answers.csv", "'to-folder' is a link"),
         ("inner/up/answers.csv", "'inner/up' is a link"),

@@ -23,6 +23,7 @@ from mlagentbench.workspace import (
     objects,
     read,
     remove_tree,
+    scanning,
 )
 
 
@@ -86,6 +87,21 @@ def test_an_edit_that_keeps_size_and_time_is_noticed(space: Workspace, folder: P
     path.write_bytes(b"after!")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert read(store, space.snapshot(executed=True).id, "a", 10) == b"after!"
+
+
+@pytest.mark.parametrize(("age", "read_again"), [(0.001, True), (0.015, True), (1.0, False)])
+def test_a_file_so_young_that_its_times_could_repeat_is_read_again(
+    space: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch, age: float, read_again: bool
+) -> None:
+    (folder / "a").write_bytes(b"a")
+    now = (folder / "a").stat().st_ctime_ns + int(age * 10**9)
+    monkeypatch.setattr(scanning.time, "time_ns", lambda: now)
+    space.snapshot(executed=True)
+    reads = []
+    real = Store.absorb
+    monkeypatch.setattr(Store, "absorb", lambda *arguments: (reads.append(1), real(*arguments))[1])
+    space.snapshot(executed=True)
+    assert bool(reads) == read_again
 
 
 def test_an_edit_right_after_a_snapshot_is_noticed(space: Workspace, folder: Path, store: Store) -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlagentbench.errors import RecordError
-from mlagentbench.workspace import Store, Workspace, objects
+from mlagentbench.workspace import Store, Workspace, find, objects
 
 LARGE = b"large" * 300_000
 
@@ -229,14 +229,19 @@ def test_a_file_with_the_bytes_of_a_tree_does_not_hide_the_tree_from_the_collect
     store = Store(tmp_path / "store")
     space = Workspace(tmp_path / "space", store, {}, max_file=10**9)
     space.write("inner/a", b"precious")
-    first = space.snapshot(executed=False).id
-    space.write("forged", store.get(first))
-    second = space.snapshot(executed=False).id
-    space.remove("inner")
-    third = space.snapshot(executed=False).id
+    inner = find(store, space.snapshot(executed=False).id, "inner")
+    assert inner is not None
+    space.write("forged", store.get(inner.hash))
+    taken = space.snapshot(executed=False).id
     store.close()
-    store.collect([third, first])
-    assert objects(store, first) <= {path.name for path in object_files(store)}
-    store.collect([third])
-    assert first in {path.name for path in object_files(store)}
-    assert second not in {path.name for path in object_files(store)}
+    whole = objects(store, taken)
+    assert hashlib.sha256(b"precious").hexdigest() in whole
+    store.collect([taken, inner.hash])
+    assert {path.name for path in object_files(store)} == whole
+
+
+def test_a_live_file_that_only_begins_like_a_tree_is_kept(tmp_path: Path) -> None:
+    with Store(tmp_path / "store") as store:
+        name = store.put(b'["mlagentbench tree 1",493]\nnot really')
+    assert store.collect([name, "0" * 64]).objects == 0
+    assert store.has(name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._path = folder / f"{os.getpid()}-{secrets.token_hex(6)}"
+        self._path = folder / f"{os.getpid()}-{os.urandom(6).hex()}"
         self._descriptor = -1
         self._size = 0
         self._where: dict[str, tuple[int, int]] = {}

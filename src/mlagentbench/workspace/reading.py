@@ -43,30 +43,34 @@ _KINDS = {
 }
 
 
-def read_file(folder: int | Path, path: str, limit: int) -> bytes:
-    """The bytes of the plain file at `path` beneath `folder`, if they are at most `limit`."""
-    descriptor = open_file(folder, path, limit)
+def read_file(folder: int | Path, path: str, limit: int, known_as: str = "") -> bytes:
+    """The bytes of the plain file at `path` beneath `folder`, if they are at most `limit`.
+
+    `known_as` is the path by which a refusal calls the file, where that is another one.
+    """
+    descriptor = open_file(folder, path, limit, known_as)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         data = bytearray()
         while len(data) <= limit and (chunk := file.read(min(limit + 1 - len(data), 2**20))):
             data += chunk
     if len(data) > limit:
-        raise PathRefusedError(f"{shown(path)} grew beyond {format_size(limit)} while it was read.")
+        raise PathRefusedError(
+            f"{shown(known_as or path)} grew beyond {format_size(limit)} while it was read."
+        )
     return bytes(data)
 
 
-def open_file(folder: int | Path, path: str, limit: int) -> int:
+def open_file(folder: int | Path, path: str, limit: int, known_as: str = "") -> int:
     """A descriptor of the plain file at `path` beneath `folder`, open for reading; the caller closes it."""
-    names = split(path)
-    descriptor = open_beneath(folder, names, FILE_FLAGS)
+    descriptor = open_beneath(folder, split(path), FILE_FLAGS, known_as)
     try:
         status = os.fstat(descriptor)
+        name = shown(known_as or path)
         if not stat.S_ISREG(status.st_mode):
-            raise PathRefusedError(f"{shown(path)} is {kind_of(status)}, not a plain file.")
+            raise PathRefusedError(f"{name} is {kind_of(status)}, not a plain file.")
         if status.st_size > limit:
-            raise PathRefusedError(
-                f"{shown(path)} has {format_size(status.st_size)}; at most {format_size(limit)} is read here."
-            )
+            size = format_size(status.st_size)
+            raise PathRefusedError(f"{name} has {size}; at most {format_size(limit)} is read here.")
     except BaseException:
         os.close(descriptor)
         raise
@@ -95,13 +99,13 @@ def status_of(folder: int | Path, path: str) -> os.stat_result | None:
             os.close(parent)
 
 
-def open_beneath(folder: int | Path, names: tuple[str, ...], flags: int) -> int:
+def open_beneath(folder: int | Path, names: tuple[str, ...], flags: int, known_as: str = "") -> int:
     """A descriptor of what lies at `names` beneath `folder`, with no link on the way or at the end."""
     with opened(folder) as root:
         try:
             return _opener()(root, names, flags)
         except OSError as error:
-            raise explain(root, names, error) from None
+            raise explain(root, names, error, known_as) from None
 
 
 @contextmanager
@@ -121,13 +125,14 @@ def kind_of(status: os.stat_result) -> str:
     return _KINDS.get(stat.S_IFMT(status.st_mode), "a plain file")
 
 
-def explain(root: int, names: tuple[str, ...], error: OSError) -> PathRefusedError:
+def explain(root: int, names: tuple[str, ...], error: OSError, known_as: str = "") -> PathRefusedError:
     """Why `names` could not be opened, as a sentence about the first name that is in the way."""
+    known = split(known_as) or names
     folder = os.dup(root)
     try:
         for depth, name in enumerate(names):
-            here = shown("/".join(names[: depth + 1]))
             last = depth == len(names) - 1
+            here = shown("/".join(known[: len(known) - len(names) + depth + 1]))
             try:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISLNK(status.st_mode):
@@ -153,7 +158,7 @@ def explain(root: int, names: tuple[str, ...], error: OSError) -> PathRefusedErr
         error = another
     finally:
         os.close(folder)
-    path = shown("/".join(names) or ".")
+    path = shown("/".join(known) or ".")
     if isinstance(error, PermissionError):
         return PathRefusedError(f"{path} cannot be opened: its mode forbids it; change the mode first.")
     if error.errno in (errno.ENXIO, errno.EOPNOTSUPP, errno.ENODEV):

@@ -8,7 +8,6 @@ import io
 import itertools
 import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,7 +51,7 @@ class Store:
         self._waiting_bytes = 0
         self._unsynced: list[str] = []
         self._lock = -1
-        token = secrets.token_hex(8)
+        token = os.urandom(8).hex()
         self._aside = (self._objects / f".{os.getpid()}-{token}-{number}" for number in itertools.count())
 
     def __enter__(self) -> Self:

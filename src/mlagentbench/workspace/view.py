@@ -36,7 +36,7 @@ class View:
         read_only = base != self._folder
         place = None if read_only else self._places.at(names)
         data = {name: below.source for name, below in place.inner.items() if below.source} if place else {}
-        descriptor = open_beneath(base, inner, LISTING_FLAGS)
+        descriptor = open_beneath(base, inner, LISTING_FLAGS, "/".join(names))
         try:
             entries = [
                 _entry(descriptor, name, (*names, name), read_only=read_only)
@@ -45,7 +45,7 @@ class View:
             ]
         except PermissionError as error:
             with opened(base) as root:
-                raise explain(root, inner, error) from None
+                raise explain(root, inner, error, "/".join(names)) from None
         finally:
             os.close(descriptor)
         for name, source in data.items():
@@ -56,7 +56,7 @@ class View:
     def read(self, names: tuple[str, ...], limit: int) -> bytes:
         """The bytes of a file, if they are at most `limit`."""
         base, inner = self._where(names)
-        return read_file(base, "/".join(inner), limit)
+        return read_file(base, "/".join(inner), limit, "/".join(names))
 
     def exists(self, names: tuple[str, ...]) -> bool:
         """Whether anything is there, be it a link that leads nowhere."""
@@ -68,11 +68,11 @@ class View:
         elsewhere."""
         base, inner = self._where(names)
         with opened(base) as root:
-            parent = open_beneath(root, inner[:-1], LISTING_FLAGS)
+            parent = open_beneath(root, inner[:-1], LISTING_FLAGS, "/".join(names[:-1]))
             try:
                 found = scan.one(parent, inner[-1] if inner else ".", self._places.at(names) or Place())
             except FileNotFoundError as error:
-                raise explain(root, inner, error) from None
+                raise explain(root, inner, error, "/".join(names)) from None
             finally:
                 os.close(parent)
         if base != self._folder:

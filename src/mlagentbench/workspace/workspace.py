@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -66,7 +65,7 @@ class Workspace:
         self._root: Node | None = None
         self._last = Node("folder", children={})
         self._fresh: Fresh = []
-        token = secrets.token_hex(6)
+        token = os.urandom(6).hex()
         self._aside = (f".writing-{token}-{number}" for number in itertools.count())
 
     def lay_placeholders(self) -> None:
