@@ -169,3 +169,14 @@ def test_what_stands_open_is_said_loudly_once(place):
     assert done.stderr.count("WARNING: --sandbox none") == 1
     assert done.stderr.count("WARNING: --network on") == 1
     assert "network" in place("compare").stdout
+
+
+def test_in_an_interactive_run_a_person_answers_and_otherwise_nobody_does(place, scripted):
+    ask = ("Request Help", {"request": "Which model?"})
+    assert "Nobody is there to answer" in place("show", scripted(ask, EXECUTE, SUBMIT)).stdout
+    file = place.folder / "actions.jsonl"
+    done = place(
+        "run", place.task, "-a", "scripted", "-c", f"file={file}", "--interactive", said="A forest.\n"
+    )
+    assert "The agent asks: Which model?" in done.stderr
+    assert "A forest." in place("show", "last", 1).stdout

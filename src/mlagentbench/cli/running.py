@@ -10,9 +10,7 @@ from mlagentbench.cli.live import LiveWatch, resumable, succeeded, tell_end
 from mlagentbench.cli.machine import plain, print_json
 from mlagentbench.cli.options import ask_person, find_own_agents, warn_of_gaps
 from mlagentbench.cli.screen import Screen, open_screen
-from mlagentbench.cli.tables import group_table
 from mlagentbench.environment import Options
-from mlagentbench.evaluation.groups import group
 from mlagentbench.launch.run import Run, run
 
 
@@ -80,14 +78,21 @@ def carry_out(wanted: Wanted, as_json: bool) -> bool:
             )
         tell_end(screen, runs[-1])
     if wanted.count > 1:
-        screen.line()
-        group_table(screen, group(each.summary for each in runs))
+        _tell_all(screen, runs)
         screen.line(("next    ", "label"), f"mlagentbench compare {wanted.folder / wanted.experiment}")
     else:
         screen.line(("next    ", "label"), f"mlagentbench show {runs[0].folder}")
     if as_json:
         print_json({"runs": [told(each) for each in runs]})
     return all(succeeded(each) for each in runs)
+
+
+def _tell_all(screen: Screen, runs: list[Run]) -> None:
+    from mlagentbench.cli.tables import group_table
+    from mlagentbench.evaluation.groups import group
+
+    screen.line()
+    group_table(screen, group(each.summary for each in runs))
 
 
 def watch_for(screen: Screen, agent: str) -> LiveWatch:

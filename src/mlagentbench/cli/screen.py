@@ -48,9 +48,13 @@ def open_screen(*, json: bool = False) -> Screen:
     return RichScreen(Console(file=stream, highlight=False))
 
 
+# Control characters of 8 bits, and those that turn the direction of writing around.
+_ALSO_STEERING = dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
+
 def cleaned(text: str) -> str:
-    """`text` in valid Unicode, without control characters."""
-    return plain_text(text.encode("utf-8", "backslashreplace").decode())
+    """`text` in valid Unicode, without anything that steers a terminal."""
+    return plain_text(text.encode("utf-8", "backslashreplace").decode()).translate(_ALSO_STEERING)
 
 
 def _split(part: Part) -> tuple[str, Style]:
@@ -107,12 +111,11 @@ class RichScreen:
             self._passing = bool(shown)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
-        from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
 
         self.passing("")
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
         for column in columns:
             table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
         for row in rows:

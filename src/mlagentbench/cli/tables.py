@@ -24,7 +24,7 @@ def group_table(screen: Screen, groups: Sequence[Group]) -> None:
             str(each.runs),
             str(each.valid),
             estimate(each.success, rate=True),
-            estimate(each.decided, rate=True),
+            f"{100 * each.decided.value:.0f} %",
             estimate(each.score),
             estimate(each.improvement, signed=True),
         ]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlagentbench.cli.screen import Part, Screen
-from mlagentbench.evaluation.statistics import Estimate
 from mlagentbench.grading import Grade
 from mlagentbench.record import Action, RunLimits, RunRequest
 from mlagentbench.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from mlagentbench.evaluation.statistics import Estimate
 
 _SHORT = 72
 
@@ -80,7 +82,7 @@ def tell_grade(screen: Screen, grade: Grade | None) -> None:
     interval = f" [{number(grade.interval.low)}, {number(grade.interval.high)}]" if grade.interval else ""
     words: list[Part] = [("grade   ", "label"), "score ", (number(grade.score) + interval, "title")]
     if grade.baseline is not None:
-        spread = f" ± {number(grade.baseline.spread)}" if grade.baseline.spread else ""
+        spread = f" ± {grade.baseline.spread:.3g}" if grade.baseline.spread else ""
         words.append(f"  baseline {number(grade.baseline.mean)}{spread}")
     if grade.improvement is not None:
         words += [f"  improvement {percent(grade.improvement)}  ", verdict(grade)]
