@@ -89,10 +89,11 @@ class Group:
         return LimitReached("memory", self._limits.memory) if killed else None
 
     def freeze(self) -> bool:
-        """True if all of it stands still now; False if there is no such hierarchy."""
+        """True if all of it stands still now (or is gone); False if there is no such hierarchy."""
         if self._freezer is None:
             return False
-        _write(self._freezer / "cgroup.freeze", 1)
+        if not self._set_frozen(1):
+            return True
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
             if _event(self._freezer / "cgroup.events", b"frozen"):
@@ -101,8 +102,17 @@ class Group:
         return False
 
     def thaw(self) -> None:
-        if self._freezer is not None:
-            _write(self._freezer / "cgroup.freeze", 0)
+        self._set_frozen(0)
+
+    def _set_frozen(self, value: int) -> bool:
+        """False if the group is gone: the program has ended meanwhile."""
+        if self._freezer is None:
+            return False
+        try:
+            _write(self._freezer / "cgroup.freeze", value)
+        except FileNotFoundError:
+            return False
+        return True
 
     def kill(self) -> None:
         """End whatever is still in it, until nothing is."""

@@ -63,8 +63,8 @@ class Descendants:
     def shared_mappings(self, pid: int) -> dict[int, int]:
         return _shared_mappings(f"/proc/{pid}/maps", None)
 
-    def unlinked(self, pid: int) -> Iterator[os.stat_result]:
-        return _unlinked_files(f"/proc/{pid}/fd", None)
+    def unlinked(self, pid: int, device: int) -> dict[int, int]:
+        return _unlinked_files(f"/proc/{pid}", None, device)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -89,8 +89,8 @@ class Namespace:
     def shared_mappings(self, pid: int) -> dict[int, int]:
         return _shared_mappings(f"{pid}/maps", self._proc)
 
-    def unlinked(self, pid: int) -> Iterator[os.stat_result]:
-        return _unlinked_files(f"{pid}/fd", self._proc)
+    def unlinked(self, pid: int, device: int) -> dict[int, int]:
+        return _unlinked_files(str(pid), self._proc, device)
 
     def close(self) -> None:
         os.close(self._proc)
@@ -190,40 +190,62 @@ def _proportional_memory(path: str, folder: int | None) -> Proportional | None:
 
 
 def _shared_mappings(path: str, folder: int | None) -> dict[int, int]:
-    """Sizes of the anonymous shared memory that it maps, by the object's number: pages in there stay
-    allocated when the process lets go of them, and then count for nobody."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
-    except OSError:
-        return {}
+    """Sizes of the anonymous shared memory that it maps, by the object's number: pages in there stay allocated
+    when the process lets go of them, and then count for nobody."""
     found: dict[int, int] = {}
-    with open(descriptor, "rb") as file:
-        try:
-            for line in file:
-                if line.endswith(b"/dev/zero (deleted)\n"):
-                    addresses, _, _, _, number = line.split()[:5]
-                    start, end = addresses.split(b"-")
-                    found[int(number)] = found.get(int(number), 0) + int(end, 16) - int(start, 16)
-        except OSError:
-            return found
+    for mapping in _mappings(path, folder):
+        if mapping.name == b"/dev/zero (deleted)":
+            found[mapping.inode] = found.get(mapping.inode, 0) + mapping.size
     return found
 
 
-def _unlinked_files(path: str, folder: int | None) -> Iterator[os.stat_result]:
-    """Open files that have no name any more: no listing of a folder shows the space that they take."""
+def _unlinked_files(process: str, folder: int | None, device: int) -> dict[int, int]:
+    """Sizes of files on that device which have no name any more, by their number: no listing of a folder shows the
+    space that they take. Those that are open, and those that are only mapped."""
+    found: dict[int, int] = {}
+    for mapping in _mappings(f"{process}/maps", folder):
+        if mapping.device == device and mapping.name.endswith(b" (deleted)"):
+            found[mapping.inode] = found.get(mapping.inode, 0) + mapping.size
     try:
-        listing = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+        listing = os.open(f"{process}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     except OSError:
-        return
+        return found
     try:
         for name in os.listdir(listing):  # noqa: PTH208
             try:
                 status = os.stat(name, dir_fd=listing)
             except OSError:
                 continue
-            if status.st_nlink == 0:
-                yield status
+            if status.st_nlink == 0 and status.st_dev == device:
+                found[status.st_ino] = status.st_blocks * 512
     except OSError:
-        return
+        return found
     finally:
         os.close(listing)
+    return found
+
+
+class _Mapping(NamedTuple):
+    size: int
+    device: int
+    inode: int
+    name: bytes
+
+
+def _mappings(path: str, folder: int | None) -> Iterator[_Mapping]:
+    """What a process maps that has a name; nothing where that cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
+    except OSError:
+        return
+    with open(descriptor, "rb") as file:
+        try:
+            for line in file:
+                addresses, _, _, device, inode, *name = line.rstrip(b"\n").split(maxsplit=5)
+                if name:
+                    start, end = addresses.split(b"-")
+                    major, minor = device.split(b":")
+                    number = os.makedev(int(major, 16), int(minor, 16))
+                    yield _Mapping(int(end, 16) - int(start, 16), number, int(inode), name[0])
+        except ProcessLookupError:
+            return

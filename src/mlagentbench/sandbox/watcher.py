@@ -175,13 +175,10 @@ class Watcher:
     def _unlinked(self, members: list[Member]) -> int:
         """Space of files on the workspace's disk that have no name but are open."""
         device = self._folders[0].stat().st_dev
-        blocks = {
-            status.st_ino: status.st_blocks
-            for member in members
-            for status in self._tree.unlinked(member.pid)
-            if status.st_dev == device
-        }
-        return sum(blocks.values()) * 512
+        sizes: dict[int, int] = {}
+        for member in members:
+            sizes |= self._tree.unlinked(member.pid, device)
+        return sum(sizes.values())
 
     def _space(self) -> _Space:
         status = os.statvfs(self._folders[0])

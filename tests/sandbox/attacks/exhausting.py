@@ -163,13 +163,14 @@ time.sleep(2)
     Attack(
         "fill the disk with nameless files that are only mapped",
         """
-import mmap, time
-maps = []
+import ctypes, mmap, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
 for number in range(100):
     with open("nameless", "w+b") as file:
         os.remove("nameless")
         file.write(bytes(2 << 20)); file.flush()
-        maps.append(mmap.mmap(file.fileno(), 0))
+        libc.mmap(None, ctypes.c_size_t(2 << 20), mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), ctypes.c_long(0))
     time.sleep(0.01)
 time.sleep(2)
 """,

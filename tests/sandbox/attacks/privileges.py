@@ -97,8 +97,8 @@ os.execve(file, ["true"], {})
         """
 import glob
 written = 0
-for pattern in ("/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/*/cgroup.procs", "/sys/fs/cgroup/*/mlagentbench-*/pids.max"):
-    for path in glob.glob(pattern):
+for pattern in ("cgroup.procs", "*/cgroup.procs", "*/mlagentbench-*/pids.max"):
+    for path in glob.glob("/sys/fs/cgroup/" + pattern):
         try:
             open(path, "w").write(str(os.getpid()) if path.endswith("procs") else "max")
             written += 1

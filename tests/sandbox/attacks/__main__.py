@@ -1,0 +1,5 @@
+"""Prints the table for the documentation."""
+
+from attacks import table
+
+print(table())
