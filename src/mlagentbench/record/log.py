@@ -1,4 +1,5 @@
-"""The append-only log of events. Each line carries the hash of the line before it; the first one, of `run.json`."""
+"""The append-only log of events. Each line carries a hash of its event and of the hash before it, so that a changed
+byte is noticed wherever it is, in the last line too; the chain begins with the hash of `run.json`."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from mlagentbench.errors import RecordError
 from mlagentbench.record.events import EVENT, Event
 
-_OPENING = b'{"prev":"'
+_OPENING = b'{"hash":"'
 _MIDDLE = b'","event":'
 _HASH_LENGTH = 64
 
@@ -24,9 +25,13 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _link(previous: str, event: bytes) -> str:
+    return _hash(previous.encode() + event)
+
+
 @dataclass(frozen=True)
 class History:
-    """What a log holds: its events, the hash that the next line must carry, and what was torn off its end."""
+    """What a log holds: its events, the hash of the last line, and what was torn off its end."""
 
     events: tuple[Event, ...]
     head: str
@@ -46,23 +51,24 @@ def read_history(file: Path, root: bytes) -> History:
     head = _hash(root)
     events: list[Event] = []
     for number, line in enumerate(data[:intact].split(b"\n")[:-1], start=1):
-        events.append(_parse(line, head, f"{file}, line {number}"))
-        head = _hash(line)
+        event, head = _parse(line, head, f"{file}, line {number}")
+        events.append(event)
     return History(tuple(events), head, intact, len(data) - intact)
 
 
-def _parse(line: bytes, expected: str, where: str) -> Event:
+def _parse(line: bytes, previous: str, where: str) -> tuple[Event, str]:
     start, end = len(_OPENING), len(_OPENING) + _HASH_LENGTH
     body = end + len(_MIDDLE)
     if line[:start] != _OPENING or line[end:body] != _MIDDLE or not line.endswith(b"}"):
         raise RecordError(f"{where} is not a line of a run's record. The record was changed from outside.")
-    if line[start:end].decode("ascii", "replace") != expected:
+    head = _link(previous, line[body:-1])
+    if line[start:end] != head.encode():
         raise RecordError(
-            f"{where} does not follow from the line before it. The record was changed from outside; "
+            f"{where} was changed from outside, or does not follow from the line before it; "
             f"what stands before that line can still be trusted."
         )
     try:
-        return EVENT.validate_json(line[body:-1])
+        return EVENT.validate_json(line[body:-1]), head
     except ValidationError as error:
         first = error.errors()[0]["msg"]
         raise RecordError(f"{where} holds no event that this version knows ({first}).") from None
@@ -78,10 +84,11 @@ class EventLog:
         self.head = history.head
 
     def append(self, event: Event) -> None:
-        line = b"".join((_OPENING, self.head.encode(), _MIDDLE, event.model_dump_json().encode(), b"}"))
-        _write_all(self._descriptor, line + b"\n")
+        body = event.model_dump_json().encode()
+        head = _link(self.head, body)
+        _write_all(self._descriptor, b"".join((_OPENING, head.encode(), _MIDDLE, body, b"}\n")))
         _sync(self._descriptor)
-        self.head = _hash(line)
+        self.head = head
 
     def close(self) -> None:
         os.close(self._descriptor)
