@@ -10,12 +10,17 @@ from mlagentbench.environment.limits import resource_limits
 from mlagentbench.environment.setup import prepared_for
 from mlagentbench.errors import MLAgentBenchError, RecordError
 from mlagentbench.grading import Grade, Grader
+from mlagentbench.grading.scoring import judge
 from mlagentbench.record.events import RunEnded, StepTaken
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades
 from mlagentbench.record.packing import objects_of
+from mlagentbench.record.summary import derive, read_summary
 from mlagentbench.sandbox import choose
 from mlagentbench.workspace import remove_tree
+
+_FOLLOWING = ("improvement", "success", "success_at", "decided")
+"""What of a verdict follows from its score and its baseline."""
 
 
 @dataclass
@@ -79,7 +84,12 @@ def _check_objects(folder: RunFolder, result: Verification) -> None:
 def _check_grade(
     folder: RunFolder, snapshot: str, key: str | None, progress: Callable[[str], None], result: Verification
 ) -> None:
-    recorded = read_grades(folder).get(snapshot)
+    try:
+        recorded = read_grades(folder).get(snapshot)
+        _check_summary(folder, result)
+    except RecordError as error:
+        result.problems.append(str(error))
+        return
     if recorded is None:
         result.problems.append(
             f"The run has ended but was not graded; `mlagentbench grade {folder.path}` does it."
@@ -101,6 +111,16 @@ def _check_grade(
         result.checked.append(f"the same verdict when graded again ({_say(again)})")
     else:
         result.problems.append(f"Graded again it gets {_say(again)}; recorded is {_say(recorded)}.")
+    verdict = judge(recorded, prepared.task.definition.metric, recorded.baseline)
+    if any(getattr(verdict, name) != getattr(recorded, name) for name in _FOLLOWING):
+        result.problems.append("The recorded verdict does not follow from its own score and baseline.")
+
+
+def _check_summary(folder: RunFolder, result: Verification) -> None:
+    if folder.summary_file.exists() and read_summary(folder) != derive(folder):
+        result.problems.append(
+            f"{folder.summary_file} does not follow from the record. Delete it; it is made again when asked for."
+        )
 
 
 def agree(one: Grade, other: Grade) -> bool:

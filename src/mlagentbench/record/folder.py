@@ -92,6 +92,8 @@ class RunFolder:
                 f"{self.path} is being written by another process. Wait for it, or stop it."
             ) from None
         self._lock = descriptor
+        for left in self.path.glob(".*.json.*"):
+            left.unlink(missing_ok=True)
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -106,7 +108,7 @@ def find_runs(places: Iterator[Path] | list[Path]) -> list[RunFolder]:
         if not place.exists():
             raise RecordError(f"{place} does not exist. Give a run's folder, or a folder that holds runs.")
         for request in [place / "run.json"] if (place / "run.json").is_file() else place.rglob("run.json"):
-            if "workspace" not in request.relative_to(place).parts[:-1]:
+            if not {"workspace", STORE} & set(request.relative_to(place).parts[:-1]):
                 found[request.parent.absolute()] = RunFolder(request.parent.absolute())
     return sorted(found.values(), key=lambda folder: folder.path.name)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
+import shutil
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -70,43 +73,61 @@ def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def unpack(file: str | Path, runs: str | Path = "runs") -> Path:
-    """Put a packed run into a folder of runs. A pack is hostile input: only what a run consists of is taken."""
+    """Put a packed run into a folder of runs, all of it or nothing. A pack is hostile input: only what a run consists
+    of is taken."""
     root = Path(runs).absolute()
-    place: Path | None = None
+    aside = root / STORE / f"unpacking-{secrets.token_hex(6)}"
+    aside.mkdir(parents=True)
     try:
-        with tarfile.open(file, "r:gz") as archive:
-            store = Store(root / STORE)
-            for entry in archive:
-                content = archive.extractfile(entry) if entry.isreg() else None
-                if content is None:
-                    raise RecordError(
-                        f"{file} holds {entry.name!r}, which is not a plain file. It is not a pack."
-                    )
-                parts = PurePosixPath(entry.name).parts
-                if parts[:2] == (STORE, "objects") and len(parts) == 3:
-                    if store.put(content.read()) != parts[2]:
-                        raise RecordError(
-                            f"{file} is damaged: the object {parts[2]} is not what its name says."
-                        )
-                    continue
-                if not _belongs(parts):
-                    raise RecordError(f"{file} holds {entry.name!r}, which no run has. It is not a pack.")
-                if place is None:
-                    place = root.joinpath(*parts[:4])
-                    if place.exists():
-                        raise UsageError(f"{place} exists already; this run was unpacked before.")
-                target = root.joinpath(*parts)
-                if not target.is_relative_to(place):
-                    raise RecordError(f"{file} holds parts of more than one run. It is not a pack.")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content.read())
-            store.close()
-    except (tarfile.TarError, EOFError, OSError) as error:
+        with Store(root / STORE) as store, tarfile.open(file, "r:gz") as archive:
+            place = _extract(archive, root, aside, store)
+            _demand_whole(RunFolder(aside), store)
+        if place.exists():
+            raise UsageError(f"{place} exists already; this run was unpacked before.")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        aside.rename(place)
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         raise RecordError(f"{file} cannot be unpacked: {error}.") from None
-    if place is None:
-        raise RecordError(f"{file} holds no run.")
-    RunFolder.open(place).history()
+    except RecordError as error:
+        raise RecordError(f"{file} is no pack, or a damaged one: {error}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
     return place
+
+
+def _extract(archive: tarfile.TarFile, root: Path, aside: Path, store: Store) -> Path:
+    """Objects go to the store, everything else to `aside`; gives back where the run belongs."""
+    place: Path | None = None
+    for entry in archive:
+        content = archive.extractfile(entry) if entry.isreg() else None
+        if content is None:
+            raise RecordError(f"it holds {entry.name!r}, which is not a plain file.")
+        parts = PurePosixPath(entry.name).parts
+        if parts[:2] == (STORE, "objects") and len(parts) == 3:
+            if store.put(content.read()) != parts[2]:
+                raise RecordError(f"the object {parts[2]} is not what its name says.")
+            continue
+        if not _belongs(parts):
+            raise RecordError(f"it holds {entry.name!r}, which no run has.")
+        place = place or root.joinpath(*parts[:4])
+        if place != root.joinpath(*parts[:4]):
+            raise RecordError("it holds parts of more than one run.")
+        target = aside.joinpath(*parts[4:])
+        target.parent.mkdir(exist_ok=True)
+        with target.open("wb") as stream:
+            shutil.copyfileobj(content, stream)
+    if place is None:
+        raise RecordError("it holds no run.")
+    return place
+
+
+def _demand_whole(folder: RunFolder, store: Store) -> None:
+    if not folder.request_file.is_file():
+        raise RecordError("it has no run.json.")
+    folder.request()
+    for name in objects_of(folder):
+        if not store.has(name):
+            raise RecordError(f"the object {name} is missing.")
 
 
 def _belongs(parts: tuple[str, ...]) -> bool:

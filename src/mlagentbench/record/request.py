@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Origin(BaseModel):
     """The run and step that a fork goes on from."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
     run: str
     step: int
 
@@ -18,7 +18,7 @@ class Origin(BaseModel):
 class Host(BaseModel):
     """The machine, as far as results depend on it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
     system: str
     machine: str
     cores: int
@@ -44,7 +44,7 @@ class RunLimits(BaseModel):
 
 
 class RunRequest(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
     format: int = 1
     id: str
     created: float

@@ -40,12 +40,20 @@ class Summary(BaseModel):
 
 def summarise(folder: RunFolder) -> Summary:
     """The summary of the record as it is now; kept beside it if the run has ended."""
+    summary = derive(folder)
+    if summary.ended:
+        write_model(folder.summary_file, summary)
+    return summary
+
+
+def derive(folder: RunFolder) -> Summary:
+    """The summary of the record as it is now."""
     request = folder.request()
     history = folder.history()
     steps = [event for event in history.events if isinstance(event, StepTaken)]
     executions = [step.observation.execution for step in steps if step.observation.execution]
     ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
-    summary = Summary(
+    return Summary(
         run=request.id,
         task=request.task,
         variant=request.variant,
@@ -67,9 +75,6 @@ def summarise(folder: RunFolder) -> Summary:
         peak_memory=max((execution.peak_memory for execution in executions), default=0),
         grade=read_grades(folder).get(ended.snapshot) if ended else None,
     )
-    if ended:
-        write_model(folder.summary_file, summary)
-    return summary
 
 
 def read_summary(folder: RunFolder) -> Summary:
