@@ -20,7 +20,7 @@ from mlagentbench.record.steps import Action
 class Arguments(BaseModel):
     """Base of the argument models: what is not named in one is an error that the agent is told."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 A = TypeVar("A", bound=Arguments)
