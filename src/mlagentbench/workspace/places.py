@@ -19,6 +19,7 @@ class Place:
     """A name on the way to read-only data, or, with a `source`, such data itself."""
 
     source: Path | None = None
+    is_file: bool = False
     inner: dict[str, Place] = field(default_factory=dict)
 
 
@@ -44,6 +45,7 @@ class Places:
         place.source = source.resolve()
         if not place.source.exists():
             raise UsageError(f"Read-only data {source} does not exist; prepare the task first.")
+        place.is_file = not place.source.is_dir()
 
     def shown(self, names: tuple[str, ...]) -> tuple[Path, tuple[str, ...]] | None:
         """The read-only data in which `names` lie, if they do, and the names inside of the data."""
@@ -114,7 +116,7 @@ class Places:
             return stat.S_ISDIR(status.st_mode)
         if self._link:
             return stat.S_ISLNK(status.st_mode) and os.readlink(name, dir_fd=folder) == str(place.source)
-        if not place.source.is_dir():
+        if place.is_file:
             return stat.S_ISREG(status.st_mode) and status.st_size == 0
         if not stat.S_ISDIR(status.st_mode):
             return False
@@ -124,7 +126,7 @@ class Places:
     def _lay(self, place: Place, name: str, folder: int) -> None:
         if place.source and self._link:
             os.symlink(place.source, name, dir_fd=folder)
-        elif place.source and not place.source.is_dir():
+        elif place.is_file:
             os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder))
         else:
             os.mkdir(name, dir_fd=folder)

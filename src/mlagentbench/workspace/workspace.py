@@ -70,6 +70,7 @@ class Workspace:
 
     def lay_placeholders(self) -> None:
         """Put mount points or links at the read-only places, and remove what is there instead."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with root_folder(self.folder, 0o700) as folder:
             self._places.mend(folder)
         if self._root is not None:
