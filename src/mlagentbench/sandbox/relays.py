@@ -1,0 +1,66 @@
+"""Servers of the harness that pass connections on to its endpoints. Apart from `services`, because most runs offer
+none and should not wait for asyncio to be loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+
+from mlagentbench.errors import SandboxError
+from mlagentbench.sandbox import relay
+from mlagentbench.sandbox.spec import Service
+
+Start = Callable[[], Coroutine[None, None, asyncio.Server]]
+
+
+def _to_endpoint(service: Service) -> relay.Connect:
+    return lambda: asyncio.open_connection(service.host, service.host_port)
+
+
+def on_socket(folder: Path, service: Service) -> Start:
+    """A server on a socket in `folder`, named after the service's port."""
+    handler = relay.relay_to(_to_endpoint(service))
+    return lambda: asyncio.start_unix_server(handler, folder / str(service.port))
+
+
+def on_port(service: Service) -> Start:
+    """A server on the host's own loopback."""
+    handler = relay.relay_to(_to_endpoint(service))
+    return lambda: asyncio.start_server(handler, "127.0.0.1", service.port)
+
+
+class Relays:
+    """Servers in a thread of their own, from entering to leaving."""
+
+    def __init__(self, starts: list[Start]) -> None:
+        self._starts = starts
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="services", daemon=True)
+
+    def __enter__(self) -> Relays:
+        self._thread.start()
+        try:
+            for start in self._starts:
+                asyncio.run_coroutine_threadsafe(start(), self._loop).result(10)
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise SandboxError(f"A service could not be offered to the sandbox: {error}.") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
