@@ -81,7 +81,7 @@ def unpack(file: str | Path, runs: str | Path = "runs") -> Path:
     try:
         with Store(root / STORE) as store, tarfile.open(file, "r:gz") as archive:
             place = _extract(archive, root, aside, store)
-            _demand_whole(RunFolder(aside), store)
+        _demand_whole(RunFolder(aside))
         if place.exists():
             raise UsageError(f"{place} exists already; this run was unpacked before.")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -121,10 +121,11 @@ def _extract(archive: tarfile.TarFile, root: Path, aside: Path, store: Store) ->
     return place
 
 
-def _demand_whole(folder: RunFolder, store: Store) -> None:
+def _demand_whole(folder: RunFolder) -> None:
     if not folder.request_file.is_file():
         raise RecordError("it has no run.json.")
     folder.request()
+    store = folder.store()
     for name in objects_of(folder):
         if not store.has(name):
             raise RecordError(f"the object {name} is missing.")
