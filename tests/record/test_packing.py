@@ -1,0 +1,240 @@
+"""Sharing a run as one file, and collecting what no run needs any more."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.acting import execute, executing, play, steps_of, submitting, writing
+from support.trees import tree
+
+from mlagentbench import Environment, Run, gc, pack, unpack, verify
+from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.record.folder import STORE, RunFolder
+from mlagentbench.workspace import materialise
+
+
+@pytest.fixture
+def made(tiny_task: Path, runs: Path) -> Run:
+    code = "print('much\\n' * 20_000); open('big.bin', 'wb').write(bytes(range(256)) * 4000)"
+    return play(
+        tiny_task, [writing("talk.py", code), executing("talk.py"), executing("train.py"), submitting()], runs
+    )
+
+
+@pytest.fixture
+def packed(made: Run, tmp_path: Path) -> Path:
+    return pack(made.folder, tmp_path / "run.mlab.tar.gz")
+
+
+def record_of(folder: Path) -> dict[str, bytes]:
+    return {path: data for path, data in tree(folder).items() if path != "lock"}
+
+
+def test_a_packed_run_is_the_same_elsewhere(made: Run, packed: Path, tmp_path: Path) -> None:
+    there = unpack(packed, tmp_path / "elsewhere")
+    assert there.relative_to(tmp_path / "elsewhere") == made.folder.relative_to(tmp_path / "runs")
+    assert {path: data.partition(b" ")[2] for path, data in record_of(there).items()} == {
+        path: data.partition(b" ")[2] for path, data in record_of(made.folder).items()
+    }
+    checked = verify(there)
+    assert checked.ok, checked.problems
+    for step in steps_of(there):
+        trees = []
+        for folder in (made.folder, there):
+            laid = tmp_path / f"laid-{len(trees)}-{step.index}"
+            laid.mkdir()
+            materialise(RunFolder.open(folder).store(), step.snapshot, laid)
+            trees.append(tree(laid))
+        assert trees[0] == trees[1]
+
+
+def test_a_pack_says_nothing_of_who_made_it(packed: Path) -> None:
+    with tarfile.open(packed) as archive:
+        assert {(entry.uid, entry.gid, entry.uname, entry.gname) for entry in archive} == {(0, 0, "", "")}
+
+
+def test_packing_is_by_default_named_after_the_run(
+    made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert pack(made.folder) == Path(f"{made.folder.name}.mlab.tar.gz")
+    assert (tmp_path / f"{made.folder.name}.mlab.tar.gz").is_file()
+
+
+def test_a_run_is_not_unpacked_over_itself(packed: Path, runs: Path) -> None:
+    with pytest.raises(UsageError, match="exists already"):
+        unpack(packed, runs)
+
+
+def test_a_run_that_is_still_going_on_can_be_packed_as_far_as_it_is(env: Environment, tmp_path: Path) -> None:
+    execute(env, "open('out.txt', 'w').write('x' * 100_000)")
+    there = unpack(pack(env.folder.path, tmp_path / "p.tar.gz"), tmp_path / "elsewhere")
+    assert len(steps_of(there)) == 2
+    assert verify(there).ok
+
+
+def rewritten(
+    packed: Path, change: Callable[[tarfile.TarInfo, bytes], list[tuple[tarfile.TarInfo, bytes]]]
+) -> Path:
+    target = packed.with_name("hostile.tar.gz")
+    with tarfile.open(packed) as source, tarfile.open(target, "w:gz") as archive:
+        for entry in source:
+            content = source.extractfile(entry)
+            assert content is not None
+            for info, data in change(entry, content.read()):
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+    return target
+
+
+def named(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, target
+    return entry
+
+
+HOSTILE = {
+    "a path that climbs out": named("../../evil"),
+    "an absolute path": named("/tmp/evil"),
+    "a path that climbs from inside": named("default/ball/agent/../../../../../evil"),
+    "a link": named("default/ball/scripted--no-model/x/outputs/link", tarfile.SYMTYPE, "/etc/passwd"),
+    "a hard link": named("default/ball/scripted--no-model/x/outputs/link", tarfile.LNKTYPE, "/etc/passwd"),
+    "a device": named("default/ball/scripted--no-model/x/outputs/zero", tarfile.CHRTYPE),
+    "a pipe": named("default/ball/scripted--no-model/x/outputs/pipe", tarfile.FIFOTYPE),
+    "a folder": named("default", tarfile.DIRTYPE),
+    "a file that no run has": named("default/ball/scripted--no-model/x/workspace/train.py"),
+    "a lock of the store": named(f"{STORE}/lock"),
+    "a journal of the store": named(f"{STORE}/journal/1-x"),
+    "an object with another name": named(f"{STORE}/objects/{'0' * 64}"),
+    "a store inside of a run": named(f"default/ball/{STORE}/x/run.json"),
+    "another run": named("default/ball/scripted--no-model/other/run.json"),
+    "a name beyond all measure": named("default/ball/scripted--no-model/x/outputs/" + "x" * 3000),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_pack_is_refused_and_leaves_nothing(packed: Path, tmp_path: Path, what: str) -> None:
+    with tarfile.open(packed) as source:
+        run_id = next(entry.name.split("/")[3] for entry in source if entry.name.endswith("run.json"))
+    entry = HOSTILE[what]
+    entry.name = entry.name.replace("/x/", f"/{run_id}/")
+    added = [(entry, b"evil" if entry.isreg() else b"")]
+    evil = rewritten(
+        packed,
+        lambda each, data: [*added, (each, data)] if each.name.endswith("run.json") else [(each, data)],
+    )
+    before = tree(tmp_path)
+    with pytest.raises(RecordError):
+        unpack(evil, tmp_path / "elsewhere")
+    after = {path: data for path, data in tree(tmp_path).items() if not path.startswith(f"elsewhere/{STORE}")}
+    assert after.keys() - before.keys() <= {"elsewhere"}
+    assert not list(tmp_path.rglob("evil")) and not Path("/tmp/evil").exists()
+    assert not list((tmp_path / "elsewhere" / STORE).glob("unpacking-*"))
+
+
+def test_a_pack_without_one_of_its_objects_is_refused(packed: Path, tmp_path: Path) -> None:
+    dropped: list[str] = []
+
+    def drop_first(entry: tarfile.TarInfo, data: bytes) -> list[tuple[tarfile.TarInfo, bytes]]:
+        if not dropped and "objects" in entry.name:
+            dropped.append(entry.name)
+            return []
+        return [(entry, data)]
+
+    with pytest.raises(RecordError, match="missing"):
+        unpack(rewritten(packed, drop_first), tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("part", ["run.json", "events.jsonl", "outputs/", "objects/"])
+def test_a_pack_with_a_changed_byte_is_refused(packed: Path, tmp_path: Path, part: str) -> None:
+    """But for whole outputs, which no hash covers."""
+
+    def flip(entry: tarfile.TarInfo, data: bytes) -> list[tuple[tarfile.TarInfo, bytes]]:
+        return [(entry, bytes([data[0] ^ 1]) + data[1:] if part in entry.name and data else data)]
+
+    flipped = rewritten(packed, flip)
+    if part == "outputs/":
+        unpack(flipped, tmp_path / "elsewhere")
+    else:
+        with pytest.raises(RecordError):
+            unpack(flipped, tmp_path / "elsewhere")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.floats(0, 1), flip=st.integers(0, 255))
+def test_any_bytes_are_a_pack_or_refused_in_words(
+    packed: Path, tmp_path: Path, cut: float, flip: int
+) -> None:
+    data = bytearray(packed.read_bytes())
+    place = int(cut * (len(data) - 1))
+    if flip:
+        data[place] ^= flip
+    else:
+        del data[place:]
+    damaged = tmp_path / "damaged.tar.gz"
+    damaged.write_bytes(data)
+    before = {path.name for path in (tmp_path / "e").iterdir()} if (tmp_path / "e").exists() else set()
+    try:
+        unpack(damaged, tmp_path / "e")
+    except (RecordError, UsageError) as error:
+        assert str(error)
+        assert {path.name for path in (tmp_path / "e").iterdir()} <= before | {STORE}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not a pack", gzip.compress(b"", mtime=0), gzip.compress(b"x" * 5000, mtime=0)],
+    ids=["empty", "text", "an empty archive", "no archive"],
+)
+def test_a_file_that_is_no_pack_is_told_as_that(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.tar.gz").write_bytes(content)
+    with pytest.raises(RecordError, match=r"x\.tar\.gz"):
+        unpack(tmp_path / "x.tar.gz", tmp_path / "elsewhere")
+    with pytest.raises(RecordError, match=r"missing\.tar\.gz"):
+        unpack(tmp_path / "missing.tar.gz", tmp_path / "elsewhere")
+
+
+class TestCollecting:
+    def test_keeps_what_runs_need_and_removes_what_a_deleted_run_left(
+        self, tiny_task: Path, runs: Path
+    ) -> None:
+        kept = play(tiny_task, [executing("train.py"), submitting()], runs)
+        gone = play(tiny_task, [writing("only-here.txt", "x" * 70_000), submitting()], runs)
+        nothing = gc(runs)
+        assert (nothing.objects, nothing.bytes) == (0, 0)
+        for path in sorted(gone.folder.rglob("*"), reverse=True):
+            path.unlink() if path.is_file() else path.rmdir()
+        gone.folder.rmdir()
+        collected = gc(runs)
+        assert collected.objects >= 2 and collected.bytes >= 70_000
+        assert verify(kept.folder).ok
+
+    def test_keeps_what_a_killed_run_needs_to_go_on(self, env: Environment, runs: Path) -> None:
+        execute(env, "open('out.txt', 'w').write('y' * 1000)")
+        folder = env.folder.path
+        env.suspend()
+        gc(runs)
+        assert verify(folder).ok
+
+    def test_waits_for_no_run_but_says_that_one_is_going_on(self, env: Environment, runs: Path) -> None:
+        with pytest.raises(RecordError, match="still writing"):
+            gc(runs)
+
+    def test_stops_at_a_record_that_cannot_be_read(self, made: Run, runs: Path) -> None:
+        events = made.folder / "events.jsonl"
+        events.write_bytes(events.read_bytes().replace(b"step", b"stop", 1))
+        before = tree(runs / STORE)
+        with pytest.raises(RecordError):
+            gc(runs)
+        assert tree(runs / STORE) == before
+
+    def test_of_a_folder_without_runs_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="not a folder of runs"):
+            gc(tmp_path)
