@@ -64,9 +64,9 @@ class Stage:
         arguments = {"submission": submission, "private": self.prepared.private}
         return worker.call(script, "grade", arguments, self.prepared.interpreter, seconds=GRADER_SECONDS)
 
-    def seen_at(self, mount: Mount) -> str:
-        """Where a program in the sandbox finds a mount."""
-        return str(mount.source) if self.sandbox.links_read_only() else mount.target
+    def mount(self, source: Path, target: str, writable: bool = False) -> Mount:
+        """`source`, shown at `target`, or at its own path where the backend cannot mount."""
+        return Mount(source, str(source) if self.sandbox.links_read_only() else target, writable)
 
 
 def score_file(stage: Stage, store: Store, snapshot: str) -> Score:
@@ -121,11 +121,11 @@ def infer_once(stage: Stage, store: Store | None, snapshot: str, folder: Path, k
     else:
         workspace.mkdir()
         materialise(store, snapshot, workspace)
-    infer = Mount(stage.prepared.task.folder / "infer.py", "/task/infer.py")
-    inputs = Mount(stage.prepared.private / "inputs", "/task/inputs")
-    results = Mount(outputs, "/task/outputs", writable=True)
+    infer = stage.mount(stage.prepared.task.folder / "infer.py", "/task/infer.py")
+    inputs = stage.mount(stage.prepared.private / "inputs", "/task/inputs")
+    results = stage.mount(outputs, "/task/outputs", writable=True)
     mounts = (infer, inputs, results)
-    argv = (str(stage.prepared.interpreter.python), *(stage.seen_at(mount) for mount in mounts))
+    argv = (str(stage.prepared.interpreter.python), *(mount.target for mount in mounts))
     job = Job(
         argv=argv,
         workspace=workspace,
@@ -136,6 +136,7 @@ def infer_once(stage: Stage, store: Store | None, snapshot: str, folder: Path, k
         hidden=stage.hidden,
         environment=one_thread(),
         cores=(max(os.sched_getaffinity(0)),) if program.timing else (),
+        one_process=program.timing is not None,
     )
     said = bytearray()
     result = stage.sandbox.run(job, said.extend)
@@ -151,7 +152,7 @@ def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
         workspace = folder / "workspace"
         workspace.mkdir()
         materialise(store, snapshot, workspace)
-        scripts = Mount(stage.prepared.private, "/task/scripts")
+        scripts = stage.mount(stage.prepared.private, "/task/scripts")
         driver = (
             "import json, sys; sys.path.insert(0, sys.argv[1]); from eval import get_score; "
             "score = float(get_score(sys.argv[2])); print('\\n' + sys.argv[3] + json.dumps(score))"
@@ -159,7 +160,7 @@ def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
         seen = stage.sandbox.workspace_path(workspace)
         python = str(stage.prepared.interpreter.python)
         job = Job(
-            argv=(python, "-c", driver, stage.seen_at(scripts), seen, nonce),
+            argv=(python, "-c", driver, scripts.target, seen, nonce),
             workspace=workspace,
             limits=replace(stage.limits, seconds=GRADER_SECONDS),
             interpreter=stage.prepared.interpreter,

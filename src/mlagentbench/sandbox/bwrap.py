@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
 from mlagentbench.sandbox import cgroup, seccomp, services, view
-from mlagentbench.sandbox.launch import CONTROL_VARIABLE, NAMESPACE, SHELL_GATE, Channels, Launch
+from mlagentbench.sandbox.launch import CONTROL_VARIABLE, NAMESPACE, SHELL_GATE, SHELL_GATE_EXEC, Channels, Launch
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, ResourceLimits, Result
 from mlagentbench.sandbox.started import Started
@@ -61,7 +61,7 @@ def plan(job: Job, channels: Channels) -> Launch:
     if channels.control is not None:
         environment[CONTROL_VARIABLE] = str(channels.control)
         descriptors.append(channels.control)
-    filter_descriptor = channels.data(seccomp.filter_program())
+    filter_descriptor = channels.data(seccomp.filter_program(one_process=job.one_process))
     argv = [str(program), *_NAMESPACES, *([] if job.network else ["--unshare-net"])]
     if version >= (0, 8):
         argv += ["--disable-userns"]
@@ -77,7 +77,7 @@ def plan(job: Job, channels: Channels) -> Launch:
     argv += _folders(job, inner.shown)
     argv += ["--chdir", view.WORKSPACE, "--remount-ro", "/"]
     argv += ["--seccomp", str(filter_descriptor), "--json-status-fd", str(channels.status)]
-    argv += ["--", "/bin/sh", "-c", SHELL_GATE, "sh", *inner.argv]
+    argv += ["--", "/bin/sh", "-c", SHELL_GATE_EXEC if job.one_process else SHELL_GATE, "sh", *inner.argv]
     descriptors.append(filter_descriptor)
     confinement = NAMESPACE if not job.services else services.with_forwarder(NAMESPACE)
     return Launch(tuple(argv), environment, confinement, tuple(descriptors))

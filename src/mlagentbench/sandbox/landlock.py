@@ -154,7 +154,7 @@ def _families(network: bool, services: bool) -> tuple[tuple[int, ...], bool]:
 
 def _filter(job: Job) -> bytes:
     families, streams_only = _families(job.network, bool(job.services))
-    return seccomp.filter_program(families, streams_only, others_visible=True)
+    return seccomp.filter_program(families, streams_only, others_visible=True, one_process=job.one_process)
 
 
 def _rules(job: Job, temporary: Path) -> list[tuple[Path, int]]:

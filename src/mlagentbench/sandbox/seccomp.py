@@ -25,6 +25,8 @@ AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 0xF
 _NEW_NAMESPACES = 0x7E020000
 """Every CLONE_NEW* flag that clone() takes."""
+_THREAD = 0x10000
+"""CLONE_THREAD."""
 _TERMINAL_INJECTION = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
 _SET_ID = 0o6000
@@ -63,7 +65,7 @@ _SAME_EVERYWHERE = _table("""
     mount_setattr 442  memfd_secret 447  fchmodat2 452
 """)
 _X86_64 = _table("""
-    open 2  ioctl 16  shmget 29  socket 41  clone 56  creat 85  chmod 90  fchmod 91  ptrace 101  syslog 103
+    open 2  ioctl 16  shmget 29  socket 41  clone 56  fork 57  vfork 58  creat 85  chmod 90  fchmod 91  ptrace 101  syslog 103
     mknod 133  setpriority 141  sched_setscheduler 144  vhangup 153  pivot_root 155  adjtimex 159  chroot 161
     acct 163  settimeofday 164  mount 165  umount2 166  swapon 167  swapoff 168  reboot 169  init_module 175
     delete_module 176  quotactl 179  lookup_dcookie 212  clock_settime 227  kexec_load 246  add_key 248
@@ -106,12 +108,14 @@ def filter_program(
     families: tuple[int, ...] = EVERY_FAMILY,
     streams_only: bool = False,
     others_visible: bool = False,
+    one_process: bool = False,
     machine: str = "",
 ) -> bytes:
     """The filter as the kernel loads it: an array of `struct sock_filter`.
 
     `families` are the socket families that can be made; with `streams_only`, Internet sockets only as TCP.
     With `others_visible` (no PID namespace), limits can be set on oneself only.
+    With `one_process`, threads can be made and processes cannot.
     """
     name = machine or platform.machine()
     if name not in _MACHINES:
@@ -134,6 +138,9 @@ def filter_program(
     code += _answer(_numbers(chosen, _ABSENT), errno.ENOSYS)
     code += _answer(_numbers(chosen, _REFUSED), errno.EPERM)
     code += _on_call(chosen.numbers["socket"], _socket_rules(families, streams_only))
+    if one_process:
+        code += _answer((chosen.numbers[call] for call in ("fork", "vfork") if call in chosen.numbers), errno.EPERM)
+        code += _on_call(chosen.numbers["clone"], _demand_flag(0, _THREAD))
     code += _on_call(chosen.numbers["clone"], _refuse_flags(0, _NEW_NAMESPACES))
     code += _on_call(chosen.numbers["ioctl"], _refuse_values(1, _TERMINAL_INJECTION))
     for call, mode in _MODES.items():
@@ -198,6 +205,15 @@ def _refuse_flags(index: int, mask: int) -> list[bytes]:
         _argument(index),
         _instruction(_AND, mask),
         _instruction(_JUMP_IF_EQUAL, 0, 1, 0),
+        _instruction(_RETURN, _ERROR | errno.EPERM),
+    ]
+
+
+def _demand_flag(index: int, flag: int) -> list[bytes]:
+    return [
+        _argument(index),
+        _instruction(_AND, flag),
+        _instruction(_JUMP_IF_EQUAL, flag, 1, 0),
         _instruction(_RETURN, _ERROR | errno.EPERM),
     ]
 

@@ -76,6 +76,8 @@ class Job:
     """GPUs to pass through: `all`, or indices as the vendor's tools count them."""
     cores: tuple[int, ...] = ()
     """Pin to these; empty means all."""
+    one_process: bool = False
+    """Threads, but no further process. CPU time of a child that its parent does not wait for is counted nowhere."""
 
 
 @dataclass(frozen=True)
