@@ -66,6 +66,7 @@ def verify(
         result.checked.append("the run has not ended; `resume` goes on with it")
     elif regrade and not result.problems:
         _check_grade(folder, ended.snapshot, key, progress, result)
+    _check_summary(folder, result)
     return result
 
 
@@ -86,7 +87,6 @@ def _check_grade(
 ) -> None:
     try:
         recorded = read_grades(folder).get(snapshot)
-        _check_summary(folder, result)
     except RecordError as error:
         result.problems.append(str(error))
         return
@@ -117,10 +117,13 @@ def _check_grade(
 
 
 def _check_summary(folder: RunFolder, result: Verification) -> None:
-    if folder.summary_file.exists() and read_summary(folder) != derive(folder):
-        result.problems.append(
-            f"{folder.summary_file} does not follow from the record. Delete it; it is made again when asked for."
-        )
+    try:
+        if folder.summary_file.exists() and read_summary(folder) != derive(folder):
+            result.problems.append(
+                f"{folder.summary_file} does not follow from the record. Delete it; it is made again when asked for."
+            )
+    except RecordError as error:
+        result.problems.append(str(error))
 
 
 def agree(one: Grade, other: Grade) -> bool:
