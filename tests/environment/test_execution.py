@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from support.acting import content, execute, executing, reading, steps_of, writing
 
-from mlagentbench import Action, Environment
-from mlagentbench.record.events import StepTaken
+from mlagentbench import Environment
+from mlagentbench.environment.watch import Silence
 
 
 def test_a_script_runs_in_the_workspace_and_its_files_stay(env: Environment) -> None:
@@ -106,19 +106,13 @@ def test_bytes_that_are_not_text_are_shown_as_far_as_they_can_be(env: Environmen
 def test_output_is_seen_live_while_the_script_still_runs(open_env: Callable[..., Environment]) -> None:
     seen: list[str] = []
 
-    class Watching:
+    class Watching(Silence):
         """Answers the script, which waits for it: so what it printed was seen before it ended."""
-
-        def action(self, index: int, action: Action) -> None: ...
 
         def output(self, text: str) -> None:
             seen.append(text)
             if "waiting" in text:
                 (env.folder.workspace / "answer").write_text("seen")
-
-        def step(self, step: StepTaken, replayed: bool) -> None: ...
-
-        def note(self, text: str) -> None: ...
 
     env = open_env(watch=Watching(), limits={"execution_time": 20})
     said = execute(

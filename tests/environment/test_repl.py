@@ -11,6 +11,7 @@ from mlagentbench import Environment
 from mlagentbench.environment import Environment as Env
 from mlagentbench.environment.setup import recorded_setup
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.workspace import read as read_snapshot
 
 ANEW = "[The interpreter was started anew; what was defined in it before is gone.]"
 
@@ -149,3 +150,17 @@ def test_a_run_that_never_used_it_is_not_told_that_it_started_anew(env: Environm
     again.reset()
     assert again.step(repl("1")).text == "1"
     again.suspend()
+
+
+def test_a_change_through_mapped_memory_is_in_the_snapshot(env: Environment) -> None:
+    """Writing to a mapped page that is dirty already changes neither the size nor the times of its file."""
+    env.step(
+        repl(
+            "import mmap; f = open('m', 'w+b'); f.write(b'a' * 4096); f.flush(); m = mmap.mmap(f.fileno(), 0)"
+        )
+    )
+    env.step(repl("m[0:1] = b'b'"))
+    env.step(repl("m[0:1] = b'c'"))
+    assert content(env, "m")[0] == "c"
+    kept = read_snapshot(env.folder.store(), env.history[-1].snapshot, "m", 10_000)
+    assert kept[:1] == b"c"

@@ -76,6 +76,7 @@ def actions_file(file: Path, actions: list[Action]) -> Path:
 
 def play(task: Path | str, actions: list[Action], runs: Path, **options: Any) -> Run:
     """A run of the scripted agent."""
+    runs.mkdir(parents=True, exist_ok=True)
     file = actions_file(runs.parent / f"actions-{len(list(runs.parent.iterdir()))}.jsonl", actions)
     return run(task, "scripted", settings={"file": file}, runs=runs, **options)
 

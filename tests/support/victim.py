@@ -13,6 +13,7 @@ from typing import Any
 
 import mlagentbench
 from mlagentbench import Action
+from mlagentbench.environment.watch import Silence
 from mlagentbench.record import folder as folders
 from mlagentbench.record import log
 from mlagentbench.record.events import StepTaken
@@ -27,18 +28,14 @@ def die() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-class Telling:
+class Telling(Silence):
     """Says what happens, as it happens."""
 
     def action(self, index: int, action: Action) -> None:
         say(f"begun {index}")
 
-    def output(self, text: str) -> None: ...
-
     def step(self, step: StepTaken, replayed: bool) -> None:
         say(f"{'replayed' if replayed else 'step'} {step.index} {step.snapshot}")
-
-    def note(self, text: str) -> None: ...
 
 
 def countdown(count: int, then: Callable[[], None]) -> Callable[[], None]:
