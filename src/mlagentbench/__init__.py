@@ -16,7 +16,7 @@ from mlagentbench.version import __version__
 
 if TYPE_CHECKING:
     from mlagentbench.auditing.audit import audit
-    from mlagentbench.cli.catalogue import info, list, prepare
+    from mlagentbench.cli.catalogue import info, list, prepare  # noqa: A004 - a verb's function has its name
     from mlagentbench.cli.health import doctor
     from mlagentbench.cli.reading import checkout, show
     from mlagentbench.environment.environment import Environment

@@ -41,7 +41,7 @@ def audit(
     sandbox: str = "auto",
     progress: Progress = lambda line: None,
 ) -> AuditReport:
-    """Check every promise that a task makes. What fails is an item that says what to mend; the rest is still checked."""
+    """Check every promise that a task makes. What fails is an item that says what to mend."""
     loaded = load_task(task)
     if not loaded.trusted:
         raise UsageError(

@@ -65,6 +65,12 @@ class Environment:
         return self._run.folder
 
     @property
+    def problem(self) -> str:
+        """What the agent is told to do; the same as `reset` tells."""
+        started = self._run.journal.started
+        return started.problem if started else self._run.problem
+
+    @property
     def actions(self) -> tuple[str, ...]:
         """The names of the actions that the agent is shown."""
         return self._setup.actions
@@ -113,6 +119,7 @@ class Environment:
                 "This environment's run has started already; make() another one for another run."
             )
         self._open = run = self._setup.open(seed)
+        self._setup.watch.started(run.folder)
         started = run.journal.started
         if started is None:
             run.lay_out()
@@ -158,6 +165,8 @@ class Environment:
 
     def _record(self, action: Action, outcome: Outcome, started: float) -> StepTaken:
         run = self._run
+        if outcome.still_alive:
+            run.bench.workspace.recheck()
         snapshot = run.bench.workspace.snapshot(executed=outcome.executed)
         observation = outcome.observation
         if snapshot.notes:
@@ -214,7 +223,9 @@ class Environment:
         """The verdict on the workspace as it is now. Asking before the end is kept in the record, so that everybody
         can see whether an agent was steered by hidden answers."""
         if self._run.journal.ended is None:
-            self._run.journal.append(Note(text=f"Graded on request after step {self._steps}, before the end."))
+            self._run.journal.append(
+                Note(text=f"Graded on request after step {self._steps}, before the end.")
+            )
         return self._run.grade(self._snapshot)
 
     def finish(self, reason: EndReason, detail: str = "") -> Grade:

@@ -15,6 +15,8 @@ class Outcome:
     observation: Observation
     executed: bool = False
     """Whether anything of the agent's ran, so that the workspace must be looked at."""
+    still_alive: bool = False
+    """Whether what ran is only frozen: it may hold files in memory, whose changes leave no trace in their times."""
     edits: tuple[Edit, ...] = ()
     undone: str = ""
     final: bool = False

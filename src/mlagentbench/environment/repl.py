@@ -53,7 +53,7 @@ class Repl:
             ok=answer == b"done",
             output=file.name if collector.cut else "",
         )
-        return Outcome(observation, executed=True)
+        return Outcome(observation, executed=True, still_alive=True)
 
     def close(self) -> None:
         if self._process is not None:

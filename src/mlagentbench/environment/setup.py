@@ -18,6 +18,7 @@ from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
 from mlagentbench.grading import Grade, Grader
+from mlagentbench.grading.trial import program_environment
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.grades import read_grades, remember_grade
 from mlagentbench.record.journal import Journal
@@ -84,7 +85,7 @@ class Setup:
             interpreter=self.prepared.interpreter,
             limits=self.limits,
             outputs=folder.outputs,
-            environment={"SEED": str(request.seed)},
+            environment=program_environment(request.seed),
             hidden=hidden_folders(),
             network=self.network,
             services=self.services,

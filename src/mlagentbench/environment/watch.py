@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from mlagentbench.record.events import StepTaken
+from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.steps import Action
 
 
 class Watch(Protocol):
     """Told of everything as it happens. Its methods must be quick: the run waits for them."""
+
+    def started(self, folder: RunFolder) -> None:
+        """The run is open; this is where it is recorded."""
 
     def action(self, index: int, action: Action) -> None:
         """A step begins."""
@@ -27,6 +31,8 @@ class Watch(Protocol):
 
 class Silence:
     """Nobody looks on."""
+
+    def started(self, folder: RunFolder) -> None: ...
 
     def action(self, index: int, action: Action) -> None: ...
 

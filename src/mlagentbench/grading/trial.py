@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from mlagentbench.grading.stages import Stage
 from mlagentbench.sandbox import Job, Result
 from mlagentbench.task.layout import layout, overlay_of
 from mlagentbench.workspace import Store, Workspace
+
+
+def program_environment(seed: int) -> dict[str, str]:
+    """What a program finds in its environment: the run's seed, and what libraries cannot find out in a sandbox."""
+    return {"SEED": str(seed), "LOKY_MAX_CPU_COUNT": str(len(os.sched_getaffinity(0)))}
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def try_out(stage: Stage, kind: Kind, seed: int, folder: Path) -> Trial:
         interpreter=prepared.interpreter,
         read_only=plan.read_only,
         hidden=stage.hidden,
-        environment={"SEED": str(seed)},
+        environment=program_environment(seed),
     )
     said = bytearray()
     result = stage.sandbox.run(job, said.extend)

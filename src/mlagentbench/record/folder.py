@@ -21,7 +21,11 @@ STORE = ".store"
 
 def new_run_id() -> str:
     """Sortable by time, unique without coordination."""
-    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(3)
+    now = time.time_ns()
+    return (
+        time.strftime("%Y%m%d-%H%M%S-", time.gmtime(now // 10**9))
+        + f"{now // 10**6 % 1000:03d}{secrets.token_hex(2)}"
+    )
 
 
 class RunFolder:

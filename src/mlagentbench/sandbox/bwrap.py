@@ -12,7 +12,14 @@ from pathlib import Path
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
 from mlagentbench.sandbox import cgroup, seccomp, services, view
-from mlagentbench.sandbox.launch import CONTROL_VARIABLE, NAMESPACE, SHELL_GATE, SHELL_GATE_EXEC, Channels, Launch
+from mlagentbench.sandbox.launch import (
+    CONTROL_VARIABLE,
+    NAMESPACE,
+    SHELL_GATE,
+    SHELL_GATE_EXEC,
+    Channels,
+    Launch,
+)
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, ResourceLimits, Result
 from mlagentbench.sandbox.started import Started
