@@ -7,14 +7,16 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from programs import processes_with, python
 
 from mlagentbench.errors import SandboxUnavailableError
-from mlagentbench.sandbox import Process, Sandbox, choose
+from mlagentbench.sandbox import Process, Sandbox, choose, temporary
 
 ECHO = """
 import os, sys, threading, time
@@ -45,6 +47,13 @@ def start(sandbox: Sandbox, folder: Path, output: bytearray | None = None) -> Pr
     return sandbox.start(python(ECHO, folder), (output if output is not None else bytearray()).extend)
 
 
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.01)
+
+
 def test_messages_come_back_after_the_output_before_them(sandbox: Sandbox, tmp_path: Path):
     output = bytearray()
     process = start(sandbox, tmp_path, output)
@@ -57,17 +66,18 @@ def test_messages_come_back_after_the_output_before_them(sandbox: Sandbox, tmp_p
 
 
 def test_nothing_of_it_runs_while_it_is_frozen(sandbox: Sandbox, tmp_path: Path):
+    ticks = tmp_path / "ticks"
+    ticks.touch()
     process = start(sandbox, tmp_path)
-    process.send(b"hello\n")
-    assert process.receive(20) == b"hello"
+    wait_until(lambda: ticks.stat().st_size > 0)
     process.freeze()
-    before = (tmp_path / "ticks").stat().st_size
+    before = ticks.stat().st_size
     time.sleep(0.2)
-    assert (tmp_path / "ticks").stat().st_size == before
+    assert ticks.stat().st_size == before
     process.thaw()
+    wait_until(lambda: ticks.stat().st_size > before)
     process.send(b"again\n")
     assert process.receive(20) == b"again"
-    assert (tmp_path / "ticks").stat().st_size > before
     process.kill()
 
 
@@ -113,9 +123,10 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
 from programs import python
 from mlagentbench.sandbox import choose
-code = "import os, time; os.fork(); os.setsid() if os.fork() == 0 else None; time.sleep(60)"
+code = "import os, time; os.fork(); os.fork() or os.setsid(); open(str(os.getpid()), 'w'); time.sleep(60)"
 process = choose({sandbox.name!r}).start(python("# {mark}\\n" + code, Path({str(tmp_path)!r})), print)
-time.sleep(0.3)
+while len(list(Path({str(tmp_path)!r}).iterdir())) < 4:
+    time.sleep(0.01)
 if {frozen}:
     process.freeze()
 print("started", flush=True)
@@ -126,7 +137,7 @@ time.sleep(60)
         assert started.stdout.readline() == b"started\n"
         assert processes_with(mark)
         os.kill(started.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while processes_with(mark) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert processes_with(mark) == []
+    wait_until(lambda: not processes_with(mark))
+    temporary.remove_stale.cache_clear()
+    temporary.remove_stale(tempfile.gettempdir())
+    assert list(Path(tempfile.gettempdir()).glob(f"mlagentbench-*-{started.pid}-*")) == []

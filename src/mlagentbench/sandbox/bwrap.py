@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from mlagentbench.sandbox.launch import (
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, ResourceLimits, Result
 from mlagentbench.sandbox.started import Started
+from mlagentbench.sandbox.temporary import temporary_folder
 
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 
@@ -187,9 +187,9 @@ def _failure() -> str:
     """Why it does not work here, in one line; empty if it does."""
     limits = ResourceLimits(seconds=20, memory=1 << 28, processes=8, disk=1 << 24, files=100, output=1 << 16)
     said: list[bytes] = []
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as folder:
+    with temporary_folder("check") as folder:
         try:
-            result = BubblewrapSandbox().run(Job(("true",), Path(folder), limits), said.append)
+            result = BubblewrapSandbox().run(Job(("true",), folder, limits), said.append)
         except SandboxError as error:
             return str(error)
     return "" if result.exit_status == 0 else b"".join(said).decode(errors="replace").strip() or repr(result)

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import uuid
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from mlagentbench.sandbox.launch import (
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
 from mlagentbench.sandbox.started import Started
+from mlagentbench.sandbox.temporary import temporary_folder
 from mlagentbench.sandbox.tree import Descendants
 
 Engine = Literal["docker", "podman", "apptainer"]
@@ -108,7 +108,7 @@ def _gate(job: Job, channels: Channels, wrapped: services.Wrapped) -> Gate:
     environment = view.environment(job, home="/tmp", temporary="/tmp")
     if channels.control is None:
         return Gate(("-c", SHELL_GATE, "sh", *wrapped.argv), environment, tuple(shown))
-    folder = Path(channels.later.enter_context(tempfile.TemporaryDirectory(prefix="mlagentbench-control-")))
+    folder = channels.later.enter_context(temporary_folder("control"))
     os.mkfifo(folder / "fifo")
     _pass_on(folder / "fifo", os.dup(channels.control))
     # Opened both ways, a named pipe waits for nobody: whoever still waits to read from it goes on and ends.

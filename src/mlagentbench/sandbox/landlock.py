@@ -11,16 +11,16 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
-from mlagentbench.sandbox import disk, launcher, seccomp, services, view
+from mlagentbench.sandbox import launcher, seccomp, services, view
 from mlagentbench.sandbox.launch import CONTROL_VARIABLE, LAUNCHER, Channels, Launch
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
 from mlagentbench.sandbox.started import Started
+from mlagentbench.sandbox.temporary import temporary_folder
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_DEVICES = 1 << 6 | 1 << 11
@@ -100,8 +100,7 @@ class LandlockSandbox:
 
 def plan(job: Job, channels: Channels) -> Launch:
     """What the launcher is told."""
-    temporary = Path(tempfile.mkdtemp(prefix="mlagentbench-tmp-"))
-    channels.later.callback(disk.remove, temporary)
+    temporary = channels.later.enter_context(temporary_folder("tmp"))
     environment = view.environment(job, home=str(temporary), temporary=str(temporary))
     descriptors = [channels.status]
     if channels.control is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
-from mlagentbench.sandbox import disk, view
+from mlagentbench.sandbox import view
 from mlagentbench.sandbox.launch import CONTROL_VARIABLE, GROUP, SHELL_GATE_EXEC, Channels, Launch
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
 from mlagentbench.sandbox.started import Started
+from mlagentbench.sandbox.temporary import temporary_folder
 
 
 class NoSandbox:
@@ -42,8 +42,7 @@ class NoSandbox:
 
 
 def plan(job: Job, channels: Channels) -> Launch:
-    temporary = Path(tempfile.mkdtemp(prefix="mlagentbench-tmp-"))
-    channels.later.callback(disk.remove, temporary)
+    temporary = channels.later.enter_context(temporary_folder("tmp"))
     environment = view.environment(job, home=str(temporary), temporary=str(temporary))
     descriptors: tuple[int, ...] = ()
     if channels.control is not None:

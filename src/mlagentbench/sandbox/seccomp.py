@@ -66,7 +66,8 @@ _SAME_EVERYWHERE = _table("""
 """)
 _X86_64 = _table("""
     open 2  ioctl 16  shmget 29  socket 41  clone 56  fork 57  vfork 58  creat 85  chmod 90  fchmod 91
-    ptrace 101  syslog 103  mknod 133  setpriority 141  sched_setscheduler 144  vhangup 153  pivot_root 155  adjtimex 159  chroot 161
+    ptrace 101  syslog 103  mknod 133  setpriority 141  sched_setscheduler 144  vhangup 153  pivot_root 155
+    adjtimex 159  chroot 161
     acct 163  settimeofday 164  mount 165  umount2 166  swapon 167  swapoff 168  reboot 169  init_module 175
     delete_module 176  quotactl 179  lookup_dcookie 212  clock_settime 227  kexec_load 246  add_key 248
     request_key 249  keyctl 250  ioprio_set 251  openat 257  mknodat 259  fchmodat 268  unshare 272
@@ -139,7 +140,9 @@ def filter_program(
     code += _answer(_numbers(chosen, _REFUSED), errno.EPERM)
     code += _on_call(chosen.numbers["socket"], _socket_rules(families, streams_only))
     if one_process:
-        code += _answer((chosen.numbers[call] for call in ("fork", "vfork") if call in chosen.numbers), errno.EPERM)
+        code += _answer(
+            (chosen.numbers[call] for call in ("fork", "vfork") if call in chosen.numbers), errno.EPERM
+        )
         code += _on_call(chosen.numbers["clone"], _demand_flag(0, _THREAD))
     code += _on_call(chosen.numbers["clone"], _refuse_flags(0, _NEW_NAMESPACES))
     code += _on_call(chosen.numbers["ioctl"], _refuse_values(1, _TERMINAL_INJECTION))

@@ -8,13 +8,13 @@ other way out.
 from __future__ import annotations
 
 import json
-import tempfile
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlagentbench.sandbox.launch import Channels, Confinement
 from mlagentbench.sandbox.spec import Job, Service
+from mlagentbench.sandbox.temporary import temporary_folder
 
 _INSIDE = "/run/mlagentbench"
 _SCRIPT = f"{_INSIDE}/relay.py"
@@ -37,8 +37,7 @@ def wrap(job: Job, channels: Channels) -> Wrapped:
     from mlagentbench.sandbox.relays import Relays, on_socket
 
     # Not below TMPDIR: the path of a socket may have a hundred characters and no more.
-    temporary = tempfile.TemporaryDirectory(prefix="mlagentbench-services-", dir="/tmp")
-    folder = Path(channels.later.enter_context(temporary))
+    folder = channels.later.enter_context(temporary_folder("services", "/tmp"))
     channels.later.enter_context(Relays([on_socket(folder, service) for service in job.services]))
     places = [(service.port, f"{_SOCKETS}/{service.port}") for service in job.services]
     python = str(job.interpreter.python) if job.interpreter else "/usr/bin/python3"
