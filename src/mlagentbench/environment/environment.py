@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -11,10 +12,12 @@ from mlagentbench.environment.actions.registry import perform
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.repl import Repl
 from mlagentbench.errors import UsageError
+from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
 from mlagentbench.record.events import (
     Denied,
     EndReason,
     LimitHit,
+    ModelRole,
     Note,
     PathChange,
     RunEnded,
@@ -92,13 +95,13 @@ class Environment:
 
     @property
     def done(self) -> bool:
-        limit = self._setup.limits.time
-        if (
-            not (self.terminated or self.truncated or self._replay)
-            and limit is not None
-            and self.elapsed >= limit
-        ):
-            self._truncate("time", limit)
+        """Whether the agent submitted, or a limit of the run was reached."""
+        if not (self.terminated or self.truncated or self._replay):
+            limits, desk = self._setup.limits, self._run.desk
+            used = {"time": self.elapsed, "tokens": desk.tokens, "cost": desk.cost}
+            for name, limit in {"time": limits.time, "tokens": limits.tokens, "cost": limits.cost}.items():
+                if limit is not None and used[name] >= limit and not self.truncated:
+                    self._truncate(name, limit)
         return self.terminated or self.truncated
 
     @property
@@ -131,18 +134,32 @@ class Environment:
             run.bench.workspace.restore(run.journal.last_snapshot())
         self._snapshot = started.snapshot
         steps = run.journal.steps()
+        self._elapsed_before = run.journal.elapsed()
         if steps:
-            self._elapsed_before = steps[-1].elapsed
             lost = any(step.action.name == "Python REPL" for step in steps)
             run.bench.repl = Repl(lost_state=lost)
-        self._replay = Replay(steps)
+        self._replay = run.desk.replay = Replay(run.journal.events)
         if not self._setup.replays:
-            while self._replay.upcoming is not None:
-                self._take_over(self._replay.answer(self._replay.upcoming))
+            while (step := self._replay.skip()) is not None:
+                self._take_over(step)
         self._clock_started = time.monotonic()
         if self._setup.limits.time is not None:
             run.bench.deadline = self._clock_started + self._setup.limits.time - self._elapsed_before
         return Observation(text=started.problem)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        sampling: Sampling | None = None,
+        tools: Sequence[Tool] = (),
+        role: ModelRole = "act",
+    ) -> Completion:
+        """Ask the run's own model. It is recorded and counted, and answered from the record on a resumed run."""
+        return self._run.desk.complete(role, messages, sampling or Sampling(), tools)
+
+    def model(self, role: ModelRole = "act") -> Model:
+        """The model in a role, for its name and what it can do; ask it through `complete`."""
+        return self._run.desk.model(role)
 
     def step(self, action: Action) -> Observation:
         """Do one thing, and see what came of it."""
@@ -158,7 +175,11 @@ class Environment:
         started = time.monotonic()
         run.bench.step = self._steps + 1
         self._setup.watch.action(self._steps + 1, action)
-        outcome = perform(run.bench, action, self._setup.actions)
+        run.desk.inside = True
+        try:
+            outcome = perform(run.bench, action, self._setup.actions)
+        finally:
+            run.desk.inside = False
         taken = self._record(action, outcome, started)
         self._setup.watch.step(taken, replayed=False)
         return taken.observation

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from mlagentbench.environment.actions.registry import shown_actions
+from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import changed_limits, resource_limits, run_limits
+from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
@@ -46,7 +48,7 @@ class Setup:
     experiment: str
     agent: str
     settings: Mapping[str, Any]
-    model: str
+    models: ModelChoice
     seed: int
     key: str | None
     python: str | None
@@ -100,7 +102,11 @@ class Setup:
             steps=self.limits.steps, time=self.limits.time, execution_time=self.limits.execution_time
         )
         problem = problem_text(self.prepared.task, self.prepared.variant, shown)
-        return OpenRun(folder, journal, store, bench, plan, grader, problem)
+        started, spent = time.monotonic(), journal.elapsed()
+        models, price = self.models.open(self.watch)
+        desk = Desk(models, journal, store, price, lambda: spent + time.monotonic() - started)
+        bench.desk = desk
+        return OpenRun(folder, journal, store, bench, desk, plan, grader, problem)
 
     def request(self, seed: int | None) -> RunRequest:
         task = self.prepared.task
@@ -117,7 +123,11 @@ class Setup:
             python=self.python or "",
             agent=self.agent,
             settings=dict(self.settings),
-            model=self.model,
+            model=self.models.act,
+            edit_model=self.models.edit,
+            fast_model=self.models.fast,
+            base_url=self.models.base_url,
+            prices=dict(self.models.prices),
             seed=self.seed if seed is None else seed,
             sandbox=self.sandbox.name,
             network=self.network,
@@ -136,6 +146,7 @@ class OpenRun:
     journal: Journal
     store: Store
     bench: Workbench
+    desk: Desk
     plan: Layout
     grader: Grader
     problem: str
@@ -199,11 +210,11 @@ def make(task: str | Path, **options: Unpack[Options]) -> Environment:
     ...     problem = env.reset(seed=1)
     ...     print(env.step(mlagentbench.Action("List Files", {"dir_path": "."})))
     """
-    return Environment(new_setup(task, "own", {}, "", options))
+    return Environment(new_setup(task, "own", {}, ModelChoice(), options))
 
 
 def new_setup(
-    task: str | Path, agent: str, settings: Mapping[str, Any], model: str, options: Options
+    task: str | Path, agent: str, settings: Mapping[str, Any], models: ModelChoice, options: Options
 ) -> Setup:
     watch = options.get("watch") or Silence()
     variant, seed, key = options.get("variant"), options.get("data_seed", 0), options.get("key")
@@ -222,7 +233,7 @@ def new_setup(
         experiment=options.get("experiment", "default"),
         agent=agent,
         settings=settings,
-        model=model,
+        models=models,
         seed=options.get("seed", 0),
         key=key,
         python=python,
@@ -257,7 +268,7 @@ def recorded_setup(
         experiment=folder.path.parents[2].name,
         agent=request.agent,
         settings=request.settings,
-        model=request.model,
+        models=ModelChoice.of(request),
         seed=request.seed,
         key=key,
         python=request.python or None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.limits import resource_limits
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.output import OutputCollector
@@ -46,6 +47,8 @@ class Workbench:
     step: int = 0
     past_edits: list[PastEdit] = field(default_factory=list)
     repl: Repl = field(default_factory=Repl)
+    desk: Desk | None = None
+    """The run's models, for actions that think."""
 
     def execution_limits(self) -> ResourceLimits:
         left = None if self.deadline is None else self.deadline - time.monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,10 +12,11 @@ from typing import Any, Unpack
 from mlagentbench.agent.spec import Agent, build_agent
 from mlagentbench.environment import Environment, Options, Watch
 from mlagentbench.environment.limits import changed_limits
+from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.setup import new_setup, recorded_setup
 from mlagentbench.errors import MLAgentBenchError, UsageError
 from mlagentbench.grading import Grade
-from mlagentbench.record.events import Note, RunStarted, StepTaken
+from mlagentbench.record.events import Event, ModelCalled, Note, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.request import Origin
 from mlagentbench.record.summary import Summary, read_summary
@@ -36,7 +37,7 @@ class Run:
 def run(
     task: str | Path,
     agent: str = "starter",
-    model: str = "",
+    model: str | ModelChoice = "",
     *,
     settings: Mapping[str, Any] | None = None,
     **options: Unpack[Options],
@@ -48,7 +49,8 @@ def run(
     True
     """
     built, kept = build_agent(agent, settings or {})
-    return _drive(Environment(new_setup(task, agent, kept, model, options)), built)
+    models = ModelChoice(act=model) if isinstance(model, str) else model
+    return _drive(Environment(new_setup(task, agent, kept, models, options)), built)
 
 
 def resume(
@@ -114,13 +116,24 @@ def fork(
                 source.outputs / taken.observation.output, folder.outputs / taken.observation.output
             )
     log = folder.log()
-    for event in events:
-        if isinstance(event, RunStarted) or (isinstance(event, StepTaken) and event.index <= step):
-            log.append(event)
+    for event in _up_to(events, step):
+        log.append(event)
     log.append(Note(text=f"Forked from {request.id} after step {step}."))
     log.close()
     setup = recorded_setup(folder, key=key, limits=limits, watch=watch, ask=ask)
     return _drive(Environment(replace(setup, replays=same_agent)), built)
+
+
+def _up_to(events: Sequence[Event], step: int) -> list[Event]:
+    """The start of a run, and its steps and model calls up to a step."""
+    kept: list[Event] = []
+    end = 0
+    for event in events:
+        if isinstance(event, RunStarted | StepTaken | ModelCalled):
+            kept.append(event)
+        if isinstance(event, RunStarted) or (isinstance(event, StepTaken) and event.index <= step):
+            end = len(kept)
+    return kept[:end]
 
 
 def _drive(env: Environment, agent: Agent) -> Run:

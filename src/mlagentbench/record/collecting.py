@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.record.folder import STORE, find_runs
-from mlagentbench.record.packing import snapshots_of
+from mlagentbench.record.packing import requests_of, snapshots_of
 from mlagentbench.workspace import Collected, Store
 
 
@@ -27,3 +27,4 @@ def gc(runs: str | Path = "runs") -> Collected:
 def _live(root: Path) -> Iterator[str]:
     for folder in find_runs([root]):
         yield from snapshots_of(folder)
+        yield from requests_of(folder)

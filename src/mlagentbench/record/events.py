@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from mlagentbench.model.spec import Completion
 from mlagentbench.record.steps import Action, Observation, Primitive
 
 
@@ -60,6 +61,29 @@ class StepTaken(_Event):
     """Working time of the run so far, over all of its resumptions."""
 
 
+ModelRole = Literal["act", "edit", "fast"]
+"""Which of a run's models: the one that decides, the one that edits, the one that reads and sums up."""
+
+
+class ModelCalled(_Event):
+    """A completion that was asked for, or the error that came instead."""
+
+    type: Literal["model_call"] = "model_call"
+    role: ModelRole
+    model: str
+    request: str
+    """Hash, in the store, of what was asked: messages, sampling and tools."""
+    completion: Completion | None = None
+    error: str = ""
+    error_kind: str = ""
+    """The name of the error's type, so that a replay meets the same one."""
+    cost: float | None = None
+    """In US dollars; None where the price is not known."""
+    inside: bool = False
+    """Asked for by an action, rather than by the agent itself."""
+    elapsed: float
+
+
 class Denied(_Event):
     """Something that the agent's code did and that did not stand."""
 
@@ -99,7 +123,7 @@ class RunEnded(_Event):
     elapsed: float
 
 
-Event = RunStarted | StepTaken | Denied | LimitHit | Note | Resumed | RunEnded
+Event = RunStarted | StepTaken | ModelCalled | Denied | LimitHit | Note | Resumed | RunEnded
 
 EVENT: TypeAdapter[Event] = TypeAdapter(
     Annotated[Event, Field(discriminator="type")], config=ConfigDict(defer_build=True)

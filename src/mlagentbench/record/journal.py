@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlagentbench.record.events import Event, Resumed, RunEnded, RunStarted, StepTaken
+from mlagentbench.record.events import Event, ModelCalled, Resumed, RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder
 
 
@@ -40,6 +40,13 @@ class Journal:
 
     def steps(self) -> list[StepTaken]:
         return [event for event in self.events if isinstance(event, StepTaken)]
+
+    def elapsed(self) -> float:
+        """Working seconds that the record tells of."""
+        timed = (
+            event.elapsed for event in reversed(self.events) if isinstance(event, StepTaken | ModelCalled)
+        )
+        return next(timed, 0.0)
 
     def last_snapshot(self) -> str:
         """The workspace as the record has it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mlagentbench.errors import RecordError, UsageError
-from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
+from mlagentbench.record.events import ModelCalled, RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import STORE, RunFolder
 from mlagentbench.workspace import Store, objects
 
@@ -33,11 +33,18 @@ def snapshots_of(folder: RunFolder) -> list[str]:
 def objects_of(folder: RunFolder) -> Iterator[str]:
     """Every object in the store that the run needs."""
     store = folder.store()
-    seen: set[str] = set()
+    seen = set(requests_of(folder))
+    yield from seen
     for snapshot in snapshots_of(folder):
         for name in objects(store, snapshot) - seen:
             seen.add(name)
             yield name
+
+
+def requests_of(folder: RunFolder) -> list[str]:
+    """Every question to a model that the run's record names, each once."""
+    asked = (event.request for event in folder.history().events if isinstance(event, ModelCalled))
+    return list(dict.fromkeys(asked))
 
 
 def pack(run: str | Path, file: str | Path | None = None) -> Path:

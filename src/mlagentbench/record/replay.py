@@ -3,38 +3,84 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 
 from mlagentbench.errors import DivergedError
-from mlagentbench.record.events import StepTaken
+from mlagentbench.record.events import Event, ModelCalled, ModelRole, StepTaken
 from mlagentbench.record.steps import Action
 
 
 class Replay:
-    """The recorded steps that are still to be asked for again."""
+    """The recorded steps and model calls that are still to be asked for again.
 
-    def __init__(self, steps: Iterable[StepTaken]) -> None:
-        self._steps = deque(steps)
+    Calls that an action made are not asked for again, since the whole step is answered. Those at the end of the
+    record, of an action that a kill cut short, are `spare`: the action is done again, and finds them there.
+    """
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        kept = [event for event in events if isinstance(event, StepTaken | ModelCalled)]
+        end = len(kept)
+        while end and isinstance(last := kept[end - 1], ModelCalled) and last.inside:
+            end -= 1
+        self._rest = deque(kept[:end])
+        self._spare: dict[tuple[ModelRole, str], deque[ModelCalled]] = defaultdict(deque)
+        for call in kept[end:]:
+            if isinstance(call, ModelCalled):
+                self._spare[call.role, call.request].append(call)
 
     def __bool__(self) -> bool:
-        return bool(self._steps)
+        return bool(self._rest)
 
     @property
     def upcoming(self) -> Action | None:
         """What the agent did next, for agents that cannot know it themselves, such as a person."""
-        return self._steps[0].action if self._steps else None
+        return next((event.action for event in self._rest if isinstance(event, StepTaken)), None)
+
+    def skip(self) -> StepTaken | None:
+        """The next step, without anybody having asked for it; None if there is none."""
+        while self._rest:
+            event = self._rest.popleft()
+            if isinstance(event, StepTaken):
+                return event
+        return None
 
     def answer(self, action: Action) -> StepTaken:
         """The recorded step for `action`, which must be the one that was recorded next."""
-        step = self._steps[0]
-        if action != step.action:
-            raise DivergedError(
-                f"The agent diverged from its record at step {step.index}: it now asks for {_show(action)}, "
-                f"recorded is {_show(step.action)}. It is not deterministic, or its settings changed. "
-                f"`mlagentbench fork RUN --step {step.index}` goes on from there as a new run."
-            )
-        return self._steps.popleft()
+        while isinstance(event := self._rest[0], ModelCalled) and event.inside:
+            self._rest.popleft()
+        if not isinstance(event, StepTaken):
+            raise _diverged(f"asks for {_show(action)}", f"a call of its {event.role} model", self._step())
+        if action != event.action:
+            raise _diverged(f"asks for {_show(action)}", _show(event.action), event.index)
+        self._rest.popleft()
+        return event
+
+    def answer_call(self, role: ModelRole, request: str) -> ModelCalled:
+        """The recorded answer to a call of the agent's, which must be what was recorded next."""
+        event = self._rest[0]
+        if not isinstance(event, ModelCalled):
+            raise _diverged(f"calls its {role} model", _show(event.action), event.index)
+        if (event.role, event.request) != (role, request):
+            raise _diverged(f"asks its {role} model something else", "another prompt", self._step())
+        self._rest.popleft()
+        return event
+
+    def take_spare(self, role: ModelRole, request: str) -> ModelCalled | None:
+        """The answer that the same call got before the kill, if it got one."""
+        waiting = self._spare[role, request]
+        return waiting.popleft() if waiting else None
+
+    def _step(self) -> int:
+        return next((event.index for event in self._rest if isinstance(event, StepTaken)), 0)
+
+
+def _diverged(now: str, recorded: str, step: int) -> DivergedError:
+    return DivergedError(
+        f"The agent diverged from its record at step {step}: it now {now}, recorded is {recorded}. "
+        f"It is not deterministic, or its settings changed. "
+        f"`mlagentbench fork RUN --step {max(step - 1, 0)}` goes on from the step before as a new run."
+    )
 
 
 def _show(action: Action) -> str:

@@ -65,6 +65,14 @@ class RunRequest(BaseModel):
     agent: str
     settings: dict[str, Any] = Field(default_factory=dict)
     model: str = ""
+    """The one that decides; empty for agents that need none."""
+    edit_model: str = ""
+    """The one that edits, where it is another."""
+    fast_model: str = ""
+    """The one that reads and sums up, where it is another."""
+    base_url: str = ""
+    prices: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    """What the user said that models cost, by name."""
     seed: int
     sandbox: str
     network: bool

@@ -1,0 +1,133 @@
+"""A run's models. Every call of one goes through here: it is recorded, counted, and on a resumed run replayed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pydantic import BaseModel, ConfigDict
+
+from mlagentbench.errors import UsageError
+from mlagentbench.model import errors
+from mlagentbench.model.errors import ModelError
+from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool, Usage
+from mlagentbench.record.events import ModelCalled, ModelRole
+from mlagentbench.record.journal import Journal
+from mlagentbench.record.replay import Replay
+from mlagentbench.workspace import Store
+
+_AT_ONCE = 4
+
+Price = Callable[[str, Usage], float | None]
+"""What this much of a model costs, in US dollars; None where it is not known."""
+
+
+class Request(BaseModel):
+    """What a model was asked, as the store keeps it."""
+
+    model_config = ConfigDict(frozen=True)
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    tools: tuple[Tool, ...] = ()
+
+
+class Desk:
+    """The act, edit and fast model of one open run."""
+
+    def __init__(
+        self,
+        models: Mapping[ModelRole, Model],
+        journal: Journal,
+        store: Store,
+        price: Price,
+        elapsed: Callable[[], float],
+    ) -> None:
+        self._models = models
+        self._journal = journal
+        self._store = store
+        self._price = price
+        self._elapsed = elapsed
+        self._lock = threading.Lock()
+        self.replay = Replay(())
+        self.tokens = 0
+        self.cost = 0.0
+        self.inside = False
+        """Whether an action is being performed, so that a call is part of it."""
+
+    def has(self, role: ModelRole) -> bool:
+        return role in self._models
+
+    def model(self, role: ModelRole) -> Model:
+        if role not in self._models:
+            raise UsageError(
+                "This needs a language model, and the run has none. Name one with -m provider/name."
+            )
+        return self._models[role]
+
+    def ask(self, role: ModelRole, prompt: str, sampling: Sampling) -> Completion:
+        """One question, one answer."""
+        return self.complete(role, [Message(role="user", content=prompt)], sampling)
+
+    def ask_all(self, role: ModelRole, prompts: Sequence[str], sampling: Sampling) -> list[Completion]:
+        """Several questions side by side; the answers in the order of the questions."""
+        if len(prompts) <= 1:
+            return [self.ask(role, prompt, sampling) for prompt in prompts]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(lambda prompt: self.ask(role, prompt, sampling), prompts))
+
+    def complete(
+        self, role: ModelRole, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Completion:
+        """A completion, from the record while there is one. Errors are recorded too, and met again on replay."""
+        model = self.model(role)
+        request = Request(messages=tuple(messages), sampling=sampling, tools=tuple(tools))
+        with self._lock:
+            name = self._store.put(request.model_dump_json().encode())
+            recorded = self._recorded(role, name)
+        if recorded is None:
+            called = self._call(role, model, name, request)
+            with self._lock:
+                self._store.flush()
+                self._journal.append(called)
+                self.count(called)
+        else:
+            called = recorded
+        if called.completion is None:
+            kind = getattr(errors, called.error_kind, ModelError)
+            raise kind(called.error)
+        return called.completion
+
+    def count(self, call: ModelCalled) -> None:
+        """Add a call, new or replayed, to what the run has used."""
+        if call.completion is not None:
+            self.tokens += call.completion.usage.input + call.completion.usage.output
+            self.cost += call.cost or 0.0
+
+    def _recorded(self, role: ModelRole, request: str) -> ModelCalled | None:
+        if self.inside:
+            found = self.replay.take_spare(role, request)
+        else:
+            found = self.replay.answer_call(role, request) if self.replay else None
+        if found is not None and not self.inside:
+            self.count(found)
+        return found
+
+    def _call(self, role: ModelRole, model: Model, name: str, request: Request) -> ModelCalled:
+        completion: Completion | None = None
+        error = kind = ""
+        try:
+            completion = model.complete(request.messages, request.sampling, request.tools)
+        except ModelError as failure:
+            error, kind = str(failure), type(failure).__name__
+        return ModelCalled(
+            role=role,
+            model=model.name,
+            request=name,
+            completion=completion,
+            error=error,
+            error_kind=kind,
+            cost=self._price(model.name, completion.usage) if completion else None,
+            inside=self.inside,
+            elapsed=self._elapsed(),
+        )

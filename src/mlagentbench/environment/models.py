@@ -1,0 +1,50 @@
+"""Which models a run uses, by name, and opening them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from mlagentbench.environment.desk import Price
+from mlagentbench.environment.watch import Watch
+from mlagentbench.model.spec import Model, Usage
+from mlagentbench.record.events import ModelRole
+from mlagentbench.record.request import RunRequest
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Names as the user gives them; an empty one for editing or reading means: the same as for deciding."""
+
+    act: str = ""
+    edit: str = ""
+    fast: str = ""
+    base_url: str = ""
+    prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: RunRequest) -> Self:
+        return cls(request.model, request.edit_model, request.fast_model, request.base_url, request.prices)
+
+    def open(self, watch: Watch) -> tuple[dict[ModelRole, Model], Price]:
+        """The models by role, none if none was named, and what they cost."""
+        if not self.act:
+            return {}, _unknown
+        from mlagentbench.model.prices import cost
+        from mlagentbench.model.registry import load_model
+
+        opened = {
+            name: load_model(name, base_url=self.base_url or None)
+            for name in {self.act, self.edit or self.act, self.fast or self.act}
+        }
+        roles: dict[ModelRole, Model] = {
+            "act": opened[self.act],
+            "edit": opened[self.edit or self.act],
+            "fast": opened[self.fast or self.act],
+        }
+        return roles, lambda name, usage: cost(usage, name, self.prices)
+
+
+def _unknown(name: str, usage: Usage) -> float | None:
+    return None
