@@ -26,8 +26,17 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Python REPL": {"command": "1"},
     "Request Help": {"request": "?"},
     "Final Answer": {"final_answer": "!"},
+    "Understand File": {"file_name": "train.py", "things_to_look_for": "the model"},
+    "Edit Script (AI)": {"script_name": "train.py", "edit_instruction": "none", "save_name": "z.py"},
+    "Edit Script Segment (AI)": {
+        "script_name": "train.py", "start_line_number": 1, "end_line_number": 2,
+        "edit_instruction": "none", "save_name": "z.py",
+    },
+    "Reflection": {"things_to_reflect_on": "it"},
+    "Append Summary to Research Log": {"content": "nothing yet"},
+    "Retrieval from Research Log": {"current_plan": "none"},
     "Run Command": {"command": "true"},
-}
+}  # fmt: skip
 OPTIONAL = {("List Files", "dir_path")}
 
 

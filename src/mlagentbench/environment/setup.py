@@ -106,6 +106,7 @@ class Setup:
         models, price = self.models.open(self.watch)
         desk = Desk(models, journal, store, price, lambda: spent + time.monotonic() - started)
         bench.desk = desk
+        bench.problem = problem
         return OpenRun(folder, journal, store, bench, desk, plan, grader, problem)
 
     def request(self, seed: int | None) -> RunRequest:
@@ -228,7 +229,9 @@ def new_setup(
         prepared=prepared,
         sandbox=sandbox,
         limits=run_limits(loaded.definition.limits, options.get("limits")),
-        actions=shown_actions(options.get("show_actions", ()), options.get("hide_actions", ())),
+        actions=shown_actions(
+            options.get("show_actions", ()), options.get("hide_actions", ()), with_model=bool(models.act)
+        ),
         runs=Path(options.get("runs", "runs")).absolute(),
         experiment=options.get("experiment", "default"),
         agent=agent,

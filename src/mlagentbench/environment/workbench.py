@@ -47,6 +47,8 @@ class Workbench:
     step: int = 0
     past_edits: list[PastEdit] = field(default_factory=list)
     repl: Repl = field(default_factory=Repl)
+    problem: str = ""
+    """What the agent was told to do."""
     desk: Desk | None = None
     """The run's models, for actions that think."""
 

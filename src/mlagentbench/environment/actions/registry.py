@@ -34,6 +34,7 @@ class ActionType(Generic[A]):
     shown: bool
     """Whether it is in the prompt by default; one that is not is accepted all the same, unless it `needs_showing`."""
     needs_showing: bool
+    needs_model: bool
 
     @property
     def description(self) -> str:
@@ -56,19 +57,25 @@ class ActionType(Generic[A]):
 
 _PUBLISHED_ORDER = (
     "List Files", "Read File", "Write File", "Append File", "Copy File", "Inspect Script Lines", "Undo Edit Script",
-    "Execute Script", "Python REPL", "Request Help", "Final Answer",
+    "Execute Script", "Python REPL", "Request Help", "Final Answer", "Understand File", "Edit Script (AI)",
+    "Edit Script Segment (AI)", "Reflection", "Append Summary to Research Log", "Retrieval from Research Log",
 )  # fmt: skip
 
 _ACTIONS: dict[str, ActionType[Any]] = {}
 
 
 def action(
-    name: str, arguments: type[A], *, shown: bool = False, needs_showing: bool = False
+    name: str,
+    arguments: type[A],
+    *,
+    shown: bool = False,
+    needs_showing: bool = False,
+    needs_model: bool = False,
 ) -> Callable[[Callable[[Workbench, A], Outcome]], Callable[[Workbench, A], Outcome]]:
     """Register the decorated function as the action `name`; its docstring is what agents read."""
 
     def register(perform: Callable[[Workbench, A], Outcome]) -> Callable[[Workbench, A], Outcome]:
-        _ACTIONS[name] = ActionType(name, arguments, perform, shown, needs_showing)
+        _ACTIONS[name] = ActionType(name, arguments, perform, shown, needs_showing, needs_model)
         return perform
 
     return register
@@ -77,21 +84,28 @@ def action(
 def all_actions() -> dict[str, ActionType[Any]]:
     """Every action, by name, in the order of the published list, with ours at its end."""
     if not _ACTIONS:
-        for module in ("execution", "files", "repl", "talk"):
+        for module in ("execution", "files", "repl", "talk", "thinking"):
             importlib.import_module(f"mlagentbench.environment.actions.{module}")
         for name in (*_PUBLISHED_ORDER, *(name for name in list(_ACTIONS) if name not in _PUBLISHED_ORDER)):
             _ACTIONS[name] = _ACTIONS.pop(name)
     return _ACTIONS
 
 
-def shown_actions(show: Iterable[str] = (), hide: Iterable[str] = ()) -> tuple[str, ...]:
-    """The names in the prompt: the published ones, with what the user adds and takes away."""
+def shown_actions(
+    show: Iterable[str] = (), hide: Iterable[str] = (), *, with_model: bool = False
+) -> tuple[str, ...]:
+    """The names in the prompt: the published ones, with what the user adds and takes away. Without a model, those that
+    need one are left out."""
     actions = all_actions()
     show, hide = list(show), list(hide)
     for name in [*show, *hide]:
         if name not in actions:
             raise UsageError(f"There is no action {name!r}. The actions are: {', '.join(actions)}.")
-    return tuple(name for name, kind in actions.items() if (kind.shown or name in show) and name not in hide)
+    return tuple(
+        name
+        for name, kind in actions.items()
+        if (name in show or (kind.shown and (with_model or not kind.needs_model))) and name not in hide
+    )
 
 
 def perform(bench: Workbench, action: Action, shown: Iterable[str]) -> Outcome:
