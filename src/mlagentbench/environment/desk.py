@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import BaseModel, ConfigDict
 
@@ -73,6 +72,8 @@ class Desk:
         """Several questions side by side; the answers in the order of the questions."""
         if len(prompts) <= 1:
             return [self.ask(role, prompt, sampling) for prompt in prompts]
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(lambda prompt: self.ask(role, prompt, sampling), prompts))
 

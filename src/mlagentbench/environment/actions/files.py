@@ -57,6 +57,8 @@ def _line(entry: Entry) -> str:
 
 def printable(text: str) -> str:
     """`text` in valid Unicode on one line, whatever bytes a file name was made of."""
+    if text.isprintable():
+        return text
     decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in decoded)
 
