@@ -34,6 +34,9 @@ AGENTS: dict[str, str] = {
     "oracle": "mlagentbench.agent.oracle:OracleAgent",
     "human": "mlagentbench.agent.human:HumanAgent",
     "scripted": "mlagentbench.agent.scripted:ScriptedAgent",
+    "research": "mlagentbench.agent.research:ResearchAgent",
+    "react": "mlagentbench.agent.react:ReactAgent",
+    "act": "mlagentbench.agent.act:ActAgent",
 }
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
 

@@ -1,0 +1,18 @@
+"""Acts without a thought: what the others are compared with."""
+
+from __future__ import annotations
+
+from mlagentbench.agent.loop import Loop
+from mlagentbench.agent.settings import LanguageSettings
+from mlagentbench.environment import Environment
+
+
+class ActAgent:
+    Settings = LanguageSettings
+    entries: tuple[str, ...] = ()
+
+    def __init__(self, settings: LanguageSettings) -> None:
+        self._settings = settings
+
+    def run(self, env: Environment) -> None:
+        Loop(env, self._settings, self.entries).run()

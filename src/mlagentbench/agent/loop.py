@@ -1,0 +1,153 @@
+"""How an agent that speaks with a model goes from step to step: ask, read, act, remember."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from mlagentbench.agent.context import Context, View
+from mlagentbench.agent.prompting import prompt
+from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
+from mlagentbench.agent.research_log import ResearchLog
+from mlagentbench.agent.settings import LanguageSettings
+from mlagentbench.agent.shortening import Reader
+from mlagentbench.agent.speaking import Speaker
+from mlagentbench.environment import Environment
+from mlagentbench.environment.actions.registry import all_actions
+from mlagentbench.errors import UsageError
+from mlagentbench.model.errors import TooLongError
+from mlagentbench.model.spec import Completion, Message, Sampling
+from mlagentbench.record import Action
+from mlagentbench.record.events import Note
+
+LOST = "No Action"
+"""What a decision is recorded as that no reply could be read for: a step, so that it counts."""
+
+
+class _StopError(Exception):
+    """The agent can do no more; why is in the record."""
+
+
+class Loop:
+    """One run of one agent. All that it knows comes from the environment's answers, so that it can be replayed."""
+
+    def __init__(
+        self, env: Environment, settings: LanguageSettings, entries: tuple[str, ...], retrieval: bool = False
+    ) -> None:
+        self._env = env
+        self._settings = settings
+        extra = ("Reflection",) if retrieval else ()
+        self._speaker = Speaker(env, settings.protocol, _vocabulary(env, settings, entries, extra))
+        self._reader = Reader(env, settings)
+        self._log = ResearchLog(self._reader) if retrieval else None
+        self._context = Context(env.problem, short=settings.prompt == "short")
+        self._sampling = Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature)
+        self._told = Counter(event.text for event in env.folder.history().events if isinstance(event, Note))
+
+    def run(self) -> None:
+        """Decide and act until the environment is done, or nothing can be decided any more."""
+        lost = 0
+        try:
+            while not self._env.done:
+                decision = self._decide()
+                if isinstance(decision, Decision):
+                    lost = 0
+                    self._act(decision)
+                elif decision is not None:
+                    lost += 1
+                    self._lose(decision, lost)
+        except _StopError:
+            return
+
+    def _act(self, decision: Decision) -> None:
+        if self._env.done:
+            return
+        action = self._log.given_to(decision.action) if self._log else decision.action
+        observation = self._env.step(action)
+        if self._env.done:
+            return
+        done = f"{action.name} {json.dumps(decision.action.args, ensure_ascii=False)}"
+        text = self._reader.shorten(observation.text, done)
+        past = Past(len(self._env.history), decision, text)
+        self._context.remember(past)
+        if self._log is not None:
+            self._log.add(past)
+            left = len(self._context.past) - self._settings.steps_in_context
+            if left > 0:
+                self._context.earlier = self._log.retrieve(left, self._context.plan)
+
+    def _lose(self, error: FormatError, lost: int) -> None:
+        """A decision without an action. It is a step all the same, unless it is the last."""
+        note = f"None of {self._settings.max_tries} replies could be used. The last one: {error.sentence}"
+        if lost >= self._settings.lost_decisions:
+            self._note(f"{note} The agent stops here.")
+            raise _StopError
+        self._note(note)
+        if self._env.done:
+            return
+        self._env.step(Action(LOST, {"reason": error.sentence}))
+        self._context.lost = error.sentence
+
+    def _decide(self) -> Decision | FormatError | None:
+        """What to do next; why nothing can be read after the last try; None if a limit is reached on the way."""
+        speech = self._speaker.next()
+        refused: list[Message] = []
+        error = FormatError("")
+        for _ in range(self._settings.max_tries):
+            if self._env.done:
+                return None
+            completion = self._ask(speech, refused)
+            read = speech.read(completion)
+            if isinstance(read, Decision):
+                return read
+            error = FormatError(self._reason(read, completion))
+            refused = speech.refuse(completion, prompt("retry", sentence=error.sentence))
+            speech = self._speaker.next()
+        return error
+
+    def _ask(self, speech: Speech, refused: list[Message]) -> Completion:
+        """A completion; where the prompt is too long, of a shorter one."""
+        view = View(self._settings.steps_in_context, self._settings.observations_in_context)
+        for each in (view, *view.smaller()):
+            messages = [*self._context.messages(speech, each), *refused]
+            try:
+                completion = self._env.complete(messages, speech.sampling(self._sampling), speech.tools)
+            except TooLongError as error:
+                reason = error
+                self._speaker.asked()
+            else:
+                self._speaker.asked()
+                return completion
+        self._note(
+            f"The prompt is too long for the model even without any past step. {reason} The agent stops here."
+        )
+        raise _StopError
+
+    def _reason(self, error: FormatError, completion: Completion) -> str:
+        match completion.stop_reason:
+            case "length":
+                limit = f"{self._sampling.max_tokens:,} output tokens"
+                return f"It reached the limit of {limit} and was cut off. {error.sentence}"
+            case "refused":
+                return f"The model would not answer. {error.sentence}"
+            case _:
+                return error.sentence
+
+    def _note(self, text: str) -> None:
+        """Keep a sentence in the record; on a resumed run, not those that are there."""
+        if self._told[text]:
+            self._told[text] -= 1
+        else:
+            self._env.note(text)
+
+
+def _vocabulary(
+    env: Environment, settings: LanguageSettings, entries: tuple[str, ...], extra: tuple[str, ...]
+) -> Vocabulary:
+    kinds = all_actions()
+    accepted = tuple(name for name, kind in kinds.items() if name in env.actions or not kind.needs_showing)
+    chosen = settings.actions or tuple(name for name in kinds if name in (*env.actions, *extra))
+    for name in chosen:
+        if name not in accepted:
+            raise UsageError(f"The action {name!r} must be shown to be used: add --show-action {name!r}.")
+    return Vocabulary(entries, chosen, accepted, settings.prompt == "short", settings.entry_limit)

@@ -1,0 +1,18 @@
+"""Thinks aloud before each action, and keeps no plan."""
+
+from __future__ import annotations
+
+from mlagentbench.agent.loop import Loop
+from mlagentbench.agent.settings import LanguageSettings
+from mlagentbench.environment import Environment
+
+
+class ReactAgent:
+    Settings = LanguageSettings
+    entries = ("Thought",)
+
+    def __init__(self, settings: LanguageSettings) -> None:
+        self._settings = settings
+
+    def run(self, env: Environment) -> None:
+        Loop(env, self._settings, self.entries).run()

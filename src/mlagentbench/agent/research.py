@@ -1,0 +1,20 @@
+"""The paper's agent: reflects, keeps a plan and checks its facts before each action."""
+
+from __future__ import annotations
+
+from mlagentbench.agent.loop import Loop
+from mlagentbench.agent.settings import ResearchSettings
+from mlagentbench.environment import Environment
+
+
+class ResearchAgent:
+    """Its entries are the published ones; `docs/agents.md` says which of the rest is."""
+
+    Settings = ResearchSettings
+    entries = ("Reflection", "Research Plan and Status", "Fact Check", "Thought")
+
+    def __init__(self, settings: ResearchSettings) -> None:
+        self._settings = settings
+
+    def run(self, env: Environment) -> None:
+        Loop(env, self._settings, self.entries, self._settings.retrieval).run()

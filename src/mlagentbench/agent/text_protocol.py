@@ -1,0 +1,170 @@
+"""The published way to reply: entries in order, each at the start of a line, the last one JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlagentbench.agent.prompting import action_list, entry_list, prompt
+from mlagentbench.agent.protocol import (
+    ACTION,
+    ACTION_INPUT,
+    Decision,
+    FormatError,
+    Past,
+    Vocabulary,
+    unknown_action,
+)
+from mlagentbench.agent.strict_json import read_object
+from mlagentbench.model.spec import Completion, Message, Sampling, Tool
+from mlagentbench.record import Action
+
+STOP = "Observation:"
+_FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
+_INPUT_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:json)?(?=\s|\{)\s*", re.IGNORECASE)
+
+
+def parse(text: str, entries: Sequence[str]) -> Decision | FormatError:
+    """The decision that `text` holds, exactly as it was written, or why it holds none.
+
+    `entries` are the names in order; the last two are Action and Action Input. What stands before the first entry,
+    and after the JSON of the last, is passed over, as is everything from an `Observation:` on: only the environment
+    observes. A name of an entry inside of a code fence or of the JSON is no entry.
+
+    >>> parse('Action: List Files\\nAction Input: {"dir_path": "."}', ["Action", "Action Input"]).action
+    Action(name='List Files', args={'dir_path': '.'})
+    """
+    headers = []
+    for header in _headers(text, entries):
+        headers.append(header)
+        if header.name == ACTION_INPUT and not header.fenced:
+            break
+    found = [header for header in headers if not header.fenced]
+    if [header.name for header in found] != list(entries):
+        return FormatError(_wrong_entries(entries, found, headers))
+    *before, last = found
+    fence = _INPUT_FENCE.match(text, last.end)
+    start = fence.end() if fence else last.end + _blank(text, last.end)
+    read = read_object(text, start)
+    if isinstance(read, FormatError):
+        return read
+    args, end = read
+    after = text[end:].partition(STOP)[0]
+    if again := next(_headers(after, entries), None):
+        return FormatError(
+            f"After the JSON of {ACTION_INPUT!r} stands another {again.name!r}. Write each entry once; "
+            f"only one action can be taken at a time."
+        )
+    ends = [header.start for header in found[1:]]
+    contents = {header.name: text[header.end : end].strip() for header, end in zip(before, ends, strict=True)}
+    name = contents.pop(ACTION)
+    return Decision(contents, Action(name, args))
+
+
+def render(decision: Decision) -> str:
+    """A decision as a reply; `parse` reads it back."""
+    lines = [f"{name}: {text}" for name, text in decision.entries.items()]
+    lines += [f"{ACTION}: {decision.action.name}"]
+    lines += [f"{ACTION_INPUT}: {json.dumps(decision.action.args, ensure_ascii=False)}"]
+    return "\n".join(lines)
+
+
+def entries_beside(text: str, entries: Sequence[str]) -> dict[str, str]:
+    """Those of the entries that `text` holds; all of it is the last one if it holds none. For text beside a tool call,
+    where nothing depends on it."""
+    if not entries:
+        return {}
+    found = [header for header in _headers(text, entries) if not header.fenced]
+    if not found:
+        return {entries[-1]: text.strip()} if text.strip() else {}
+    ends = [*(header.start for header in found[1:]), len(text)]
+    read = {header.name: text[header.end : end].strip() for header, end in zip(found, ends, strict=True)}
+    return {name: read[name] for name in entries if name in read}
+
+
+@dataclass(frozen=True)
+class _Header:
+    name: str
+    start: int
+    end: int
+    """Where its content begins."""
+    fenced: bool
+
+
+def _headers(text: str, entries: Sequence[str]) -> Iterator[_Header]:
+    names = re.compile(f"({'|'.join(map(re.escape, entries))}):")
+    fence = ""
+    start = 0
+    for line in text.split("\n"):
+        header = names.match(line)
+        if header:
+            yield _Header(header[1], start, start + header.end(), bool(fence))
+        content = line[header.end() :].lstrip() if header and not fence else line
+        if opened := _FENCE.fullmatch(content.rstrip()):
+            mark: str = opened[1] or opened[2]
+            if not fence:
+                fence = mark
+            elif mark[0] == fence[0] and len(mark) >= len(fence) and line.strip() == mark:
+                fence = ""
+        start += len(line) + 1
+
+
+def _blank(text: str, start: int) -> int:
+    return len(text) - start - len(text[start:].lstrip())
+
+
+def _wrong_entries(entries: Sequence[str], found: list[_Header], headers: list[_Header]) -> str:
+    names = [header.name for header in found]
+    order = ", ".join(entries)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        return (
+            f"The entry {twice!r} stands there twice. Write each of these once, in this order: {order}. "
+            f"What merely looks like one belongs inside of a code fence."
+        )
+    if missing := next((name for name in entries if name not in names), None):
+        if any(header.name == missing for header in headers):
+            return f"The entry {missing!r} stands inside of a code fence. Close fences, and write entries outside."
+        if names == list(entries[: len(names)]) and names:
+            return (
+                f"The reply ends before the entry {missing!r}: it was cut off or left unfinished. "
+                f"Write all entries, each at the start of a line: {order}."
+            )
+        return f"The entry {missing!r} is missing. Write all, each at the start of a line, in this order: {order}."
+    return f"The entries are in the order {', '.join(names)}; write them in this one: {order}."
+
+
+class TextSpeech:
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._entries = (*vocabulary.entries, ACTION, ACTION_INPUT)
+
+    def instructions(self) -> str:
+        words = self._vocabulary
+        return prompt(
+            "format_text", actions=action_list(words.shown), entries=entry_list(self._entries, words.short)
+        )
+
+    def sampling(self, sampling: Sampling) -> Sampling:
+        return sampling.model_copy(update={"stop": (STOP,)})
+
+    def show(self, past: Past) -> list[Message]:
+        return [
+            Message(role="assistant", content=render(past.decision)),
+            Message(role="user", content=prompt("observation", observation=past.observation)),
+        ]
+
+    def read(self, completion: Completion) -> Decision | FormatError:
+        decision = parse(completion.text, self._entries)
+        if isinstance(decision, FormatError):
+            return decision
+        return unknown_action(decision.action.name, self._vocabulary) or decision
+
+    def refuse(self, completion: Completion, told: str) -> list[Message]:
+        return [
+            Message(role="assistant", content=completion.text.strip() or "(nothing)"),
+            Message(role="user", content=told),
+        ]
