@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlagentbench.grading.stages import Stage
-from mlagentbench.sandbox import Job
-from mlagentbench.task.layout import files_of, layout
-from mlagentbench.workspace import Store, Workspace
+from mlagentbench.grading.trial import run_in_workspace
+from mlagentbench.task.layout import files_of
 
 _MATCHES = 0.98
 """A public column that agrees with a private one on more than this share of rows gives the answers away."""
@@ -65,29 +64,10 @@ def reachable_files(stage: Stage) -> list[str]:
         "hashes": [_sha256(path) for path in private],
     }
     with stage.folder() as folder:
-        plan = layout(prepared)
-        workspace = Workspace(
-            folder / "workspace",
-            Store(folder / "store"),
-            plan.read_only,
-            link_read_only=stage.sandbox.links_read_only(),
-            max_file=stage.limits.disk,
-        )
-        plan.lay(workspace.folder)
-        workspace.lay_placeholders()
-        said = bytearray()
-        job = Job(
-            argv=(str(prepared.interpreter.python), "-c", _PROBE),
-            workspace=workspace.folder,
-            limits=stage.limits,
-            interpreter=prepared.interpreter,
-            read_only=plan.read_only,
-            hidden=stage.hidden,
-        )
-        result = stage.sandbox.run(job, said.extend, stdin=json.dumps(question).encode())
-    if result.exit_status != 0:
-        return [f"the probe itself failed: {said.decode('utf-8', 'replace')[-500:]}"]
-    return [str(path) for path in json.loads(said.decode().strip().rsplit("\n", 1)[-1])]
+        trial = run_in_workspace(stage, folder, ("-c", _PROBE), stdin=json.dumps(question).encode())
+    if not trial.ran:
+        return [f"the probe itself failed: {trial.output[-500:]}"]
+    return [str(path) for path in json.loads(trial.output.strip().rsplit("\n", 1)[-1])]
 
 
 def leaking_columns(public: Path, private: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,21 @@ class Trial:
 
 def try_out(stage: Stage, kind: Kind, seed: int, folder: Path) -> Trial:
     """Lay out the starter and what `kind` puts over it in `folder`, and run the task's entry script there."""
+    overlay = overlay_of(stage.prepared.task, kind)
+    entry = (stage.prepared.task.definition.entry,)
+    return run_in_workspace(stage, folder, entry, overlay=overlay, environment=program_environment(seed))
+
+
+def run_in_workspace(
+    stage: Stage,
+    folder: Path,
+    arguments: tuple[str, ...],
+    *,
+    overlay: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Trial:
+    """Lay out a workspace in `folder` as an agent would find it, and run the task's interpreter there."""
     prepared = stage.prepared
     plan = layout(prepared)
     workspace = Workspace(
@@ -43,18 +59,18 @@ def try_out(stage: Stage, kind: Kind, seed: int, folder: Path) -> Trial:
         link_read_only=stage.sandbox.links_read_only(),
         max_file=stage.limits.disk,
     )
-    plan.lay(workspace.folder, overlay_of(prepared.task, kind))
+    plan.lay(workspace.folder, overlay)
     workspace.lay_placeholders()
     job = Job(
-        argv=(str(prepared.interpreter.python), prepared.task.definition.entry),
+        argv=(str(prepared.interpreter.python), *arguments),
         workspace=workspace.folder,
         limits=stage.limits,
         interpreter=prepared.interpreter,
         read_only=plan.read_only,
         hidden=stage.hidden,
-        environment=program_environment(seed),
+        environment=environment or {},
     )
     said = bytearray()
-    result = stage.sandbox.run(job, said.extend)
+    result = stage.sandbox.run(job, said.extend, stdin=stdin)
     snapshot = workspace.snapshot(executed=True)
     return Trial(result, said.decode("utf-8", "replace"), workspace.store, snapshot.id)
