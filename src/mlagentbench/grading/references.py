@@ -13,6 +13,7 @@ from mlagentbench.task.cache import cache_folder, locked, write_durably
 from mlagentbench.task.preparation import Prepared
 
 Kind = Literal["starter", "plain", "oracle"]
+_MEASURED = ("starter", "plain", "solution")
 
 
 class Measurement(BaseModel):
@@ -59,13 +60,14 @@ def add_reference(prepared: Prepared, kind: Kind, measurement: Measurement) -> R
 
 
 def _file(prepared: Prepared) -> Path:
-    """Named by all that a measurement depends on: the data, the interpreter, and the code that was run."""
+    """Named by all that a measurement depends on: the data, the interpreter, the code that was run, and the grader."""
     code = hashlib.sha256()
-    for part in (prepared.starter, prepared.task.folder / "plain", prepared.task.folder / "solution"):
-        for file in (
-            sorted(path for path in part.rglob("*") if path.is_file()) if prepared.task.trusted else ()
-        ):
-            code.update(file.read_bytes())
+    folder = prepared.task.folder
+    if prepared.task.trusted:  # the code of foreign tasks is among their data
+        own = [path for part in _MEASURED for path in (folder / part).rglob("*") if path.is_file()]
+        for file in sorted([*own, *folder.glob("*.py")]):
+            code.update(f"{file.relative_to(folder)}\0".encode(errors="surrogateescape"))
+            code.update(hashlib.sha256(file.read_bytes()).digest())
     identity = "|".join((prepared.digest, os.fspath(prepared.interpreter.python), code.hexdigest()))
     name = hashlib.sha256(identity.encode()).hexdigest()[:24]
     return cache_folder() / "references" / prepared.task.id / f"{prepared.variant}-{name}.json"

@@ -12,6 +12,8 @@ from mlagentbench.task.definition import Metric
 THRESHOLD = 0.10
 """The published one: success is an improvement of more than ten percent."""
 THRESHOLDS = (0.05, 0.10, 0.20, 0.30)
+_ROUNDING = 1e-9
+"""Exactly ten percent is no success, also where it is not a round number in binary."""
 
 
 def baseline_of(scores: Sequence[float]) -> Baseline | None:
@@ -48,8 +50,8 @@ def judge(
     sure_of = min(
         [better_by, *(improvement(end, starter.mean, metric) or 0.0 for end in _ends(grade.interval))]
     )
-    success_at = {f"{threshold:.0%}": sure_of > threshold for threshold in THRESHOLDS}
-    success = sure_of > THRESHOLD
+    success_at = {f"{threshold:.0%}": sure_of > threshold + _ROUNDING for threshold in THRESHOLDS}
+    success = sure_of > THRESHOLD + _ROUNDING
     beyond_noise = abs(grade.score - starter.mean) > 2 * starter.spread
     room = fmean(oracle) - starter.mean if oracle else math.nan
     return grade.model_copy(

@@ -160,7 +160,7 @@ def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
         seen = stage.sandbox.workspace_path(workspace)
         python = str(stage.prepared.interpreter.python)
         job = Job(
-            argv=(python, "-c", driver, scripts.target, seen, nonce),
+            argv=(python, "-P", "-c", driver, scripts.target, seen, nonce),
             workspace=workspace,
             limits=replace(stage.limits, seconds=GRADER_SECONDS),
             interpreter=stage.prepared.interpreter,
