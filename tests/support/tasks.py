@@ -33,7 +33,8 @@ def shared_task(folder: Path) -> Path:
 def original_task(
     folder: Path, *, starter: str, grader: str, files: dict[str, str] | None = None, additions: str = ""
 ) -> Path:
-    """A folder in the original's layout: `env/` and `scripts/`, with `eval.py`."""
+    """A folder in the original's layout: `env/` and `scripts/`, with `eval.py`. Beside them it is said that its code
+    needs no library, because installing the usual ones takes a while."""
     (folder / "env").mkdir(parents=True)
     (folder / "scripts").mkdir()
     (folder / "env" / "train.py").write_text(starter)
@@ -44,8 +45,7 @@ def original_task(
     for name, content in (files or {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    if additions:
-        (folder / "mlagentbench.toml").write_text(additions)
+    (folder / "mlagentbench.toml").write_text(f"requirements = []\n{additions}")
     return folder
 
 

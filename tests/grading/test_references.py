@@ -1,0 +1,99 @@
+"""The baseline is measured, remembered, and measured again when the code that gave it changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.acting import executing, play, submitting
+from support.tasks import replace_in
+
+from mlagentbench import Grade
+from mlagentbench.grading.grader import BASELINE_RUNS, Grader
+from mlagentbench.grading.references import Measurement, add_reference, read_references
+from mlagentbench.sandbox import choose
+from mlagentbench.task.preparation import Prepared, prepare
+from mlagentbench.task.registry import load_task
+
+
+class Notes(list[str]):
+    """What a grader says that it measures."""
+
+
+@pytest.fixture
+def prepared(own_task: Path) -> Prepared:
+    return prepare(load_task(own_task))
+
+
+def grader(prepared: Prepared, tmp_path: Path, notes: Notes | None = None) -> Grader:
+    return Grader(
+        prepared, choose(), tmp_path / "scratch", progress=(notes if notes is not None else Notes()).append
+    )
+
+
+def test_the_starter_is_run_with_several_seeds_once(prepared: Prepared, tmp_path: Path) -> None:
+    notes = Notes()
+    baseline = grader(prepared, tmp_path, notes).baseline()
+    assert baseline is not None and baseline.runs == BASELINE_RUNS and baseline.spread > 0
+    assert len(notes) == BASELINE_RUNS
+    assert grader(prepared, tmp_path, notes).baseline() == baseline
+    assert len(notes) == BASELINE_RUNS, "remembered"
+    kept = read_references(prepared).starter
+    assert [each.seed for each in kept] == [0, 1, 2] and all(each.cpu_seconds > 0 for each in kept)
+
+
+def test_it_is_measured_again_when_the_starter_changes(
+    prepared: Prepared, own_task: Path, tmp_path: Path
+) -> None:
+    before = grader(prepared, tmp_path).baseline()
+    replace_in(
+        own_task / "starter" / "train.py", "self.intercept + self.slope", "1.0 + self.intercept + self.slope"
+    )
+    notes = Notes()
+    after = grader(prepare(load_task(own_task)), tmp_path, notes).baseline()
+    assert before is not None and after is not None and after.mean != before.mean
+    assert len(notes) == BASELINE_RUNS
+
+
+def test_it_is_measured_again_when_the_grader_changes(
+    prepared: Prepared, own_task: Path, tmp_path: Path
+) -> None:
+    before = grader(prepared, tmp_path).baseline()
+    replace_in(own_task / "grade.py", "return math.fsum", "return 2 * math.fsum")
+    after = grader(prepare(load_task(own_task)), tmp_path).baseline()
+    assert before is not None and after is not None and after.mean == pytest.approx(2 * before.mean)
+
+
+def test_a_damaged_memory_is_measured_again(prepared: Prepared, tmp_path: Path) -> None:
+    before = grader(prepared, tmp_path).baseline()
+    (file,) = (path for path in (tmp_path / "cache" / "references").rglob("*.json"))
+    file.write_text("{")
+    assert grader(prepared, tmp_path).baseline() == before
+
+
+def test_two_processes_that_measure_the_same_seed_keep_one(prepared: Prepared) -> None:
+    one = Measurement(score=1.0, seed=0, wall_seconds=1, cpu_seconds=1, peak_memory=1)
+    add_reference(prepared, "starter", one)
+    add_reference(prepared, "starter", one.model_copy(update={"score": 2.0}))
+    assert read_references(prepared).scores("starter") == [1.0]
+
+
+def test_a_starter_that_crashes_is_told_with_its_output_and_there_is_no_baseline(
+    own_task: Path, runs: Path
+) -> None:
+    good = (own_task / "starter" / "train.py").read_text()
+    (own_task / "starter" / "train.py").write_text(
+        "print('before the fall')\nraise RuntimeError('as it is')\n"
+    )
+    from mlagentbench.record.steps import Action
+
+    story = [
+        Action("Write File", {"file_name": "train.py", "content": good}),
+        executing("train.py"),
+        submitting(),
+    ]
+    grade = play(own_task, story, runs).grade
+    assert isinstance(grade, Grade) and grade.valid and grade.score is not None
+    assert grade.baseline is None and grade.improvement is None and not grade.success
+    (note,) = grade.notes
+    assert "The starter of ball@1 crashed" in note and "before the fall" in note and "as it is" in note
