@@ -38,3 +38,7 @@ class UnavailableError(ModelError):
 
 class BadCredentialsError(ModelError):
     """The key is missing, wrong, or may not use this model."""
+
+
+class ScriptEndedError(ModelError):
+    """A scripted model was asked for more than its script holds, or a person who is the model went away."""

@@ -23,6 +23,8 @@ class ToolCall(_Kept):
     id: str
     name: str
     arguments: str
+    signature: str = ""
+    """What the provider wants back with this call, unread; hand it on as it came."""
 
 
 class Message(_Kept):

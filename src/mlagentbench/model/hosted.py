@@ -1,0 +1,207 @@
+"""What all models behind a server have in common: one request, its faults, and settings that a model will not take."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlagentbench.model.errors import RefusedError, UnavailableError
+from mlagentbench.model.faults import Fault, error_of, quote, refused_setting
+from mlagentbench.model.options import ModelOptions
+from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_TIMEOUT = 20.0
+
+
+class RequestFailedError(Exception):
+    """A request failed; only inside this package, where it becomes a typed error."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.words)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one request brought back."""
+
+    text: str
+    usage: Usage
+    stop_reason: StopReason
+    model: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    ended_at_stop: bool = False
+    """The provider says that it met a stop sequence, so that an empty text is an answer."""
+
+
+class HostedModel(ABC):
+    """A model behind a server. A subclass writes the request and reads the reply; everything else is here.
+
+    A setting that the model refuses is left out from then on, and the completion says so: the same call works with
+    every model, and nobody takes a result for one of a setting that was never in force.
+    """
+
+    key_variable: str
+    """Where the user keeps the key, for messages."""
+
+    def __init__(self, options: ModelOptions) -> None:
+        self.name = options.full_name
+        self._options = options
+        self._refused: dict[str, str] = {}
+
+    @property
+    def speaks_tools(self) -> bool:
+        return "tools" not in self._refused
+
+    @abstractmethod
+    def _ask(self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool]) -> Answer:
+        """One request, without the settings in `_refused`; RequestFailedError where it fails."""
+
+    @abstractmethod
+    def _settings(self, sampling: Sampling, tools: Sequence[Tool]) -> Mapping[str, tuple[str, ...]]:
+        """The settings that this call sends, each with the names by which the provider may speak of it."""
+
+    def _unknown_here(self, sampling: Sampling) -> Iterator[str]:
+        """Settings that this provider's API does not have at all, in words."""
+        return iter(())
+
+    def complete(
+        self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Completion:
+        started = time.monotonic()
+        while True:
+            begun = time.monotonic()
+            try:
+                answer = self._ask(messages, sampling, tools)
+                break
+            except RequestFailedError as failure:
+                self._leave_out_or_raise(failure.fault, sampling, tools)
+        ended = time.monotonic()
+        text, was_cut = cut_at(answer.text, sampling.stop)
+        stop_reason = "stop" if was_cut and answer.stop_reason == "length" else answer.stop_reason
+        if (
+            not text
+            and not answer.tool_calls
+            and stop_reason == "stop"
+            and not (was_cut or answer.ended_at_stop)
+        ):
+            raise UnavailableError(f"{self.name} gave an empty completion.")
+        notes = [*self._notes(sampling), *self._unknown_here(sampling)]
+        if not text and stop_reason == "length" and answer.usage.reasoning:
+            notes.append(
+                f"All of the {sampling.max_tokens} output tokens went into hidden reasoning; give it a larger budget."
+            )
+        return Completion(
+            text=text,
+            tool_calls=answer.tool_calls,
+            usage=answer.usage,
+            stop_reason=stop_reason,
+            model=answer.model or self._options.name,
+            latency=ended - begun,
+            waited=begun - started,
+            notes=tuple(notes),
+        )
+
+    def _leave_out_or_raise(self, fault: Fault, sampling: Sampling, tools: Sequence[Tool]) -> None:
+        error = error_of(fault, self.name, self.key_variable)
+        if type(error) is RefusedError and fault.status in (400, 422):
+            sent = {
+                name: words
+                for name, words in self._settings(sampling, tools).items()
+                if name not in self._refused
+            }
+            if setting := refused_setting(fault.words, sent):
+                self._refused[setting] = quote(fault.words)
+                if setting != "tools":
+                    return
+                error = RefusedError(f"{error} It takes no tools: use the text protocol with it.")
+        raise error from None
+
+    def _notes(self, sampling: Sampling) -> Iterator[str]:
+        refused = self._refused
+        if "temperature" in refused and sampling.temperature is not None:
+            yield (
+                f"Temperature {sampling.temperature:g} was left out: the model does not take it "
+                f"({refused['temperature']})."
+            )
+        if "stop" in refused and sampling.stop:
+            yield f"Stop sequences were applied here: the model does not take them ({refused['stop']})."
+        if "seed" in refused and sampling.seed is not None:
+            yield f"Seed {sampling.seed} was left out: the model does not take it ({refused['seed']})."
+        if "json_schema" in refused and sampling.json_schema is not None:
+            yield f"The JSON schema was left out: the model does not take it ({refused['json_schema']})."
+
+
+def cut_at(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """`text` up to the first stop sequence in it, and whether there was one."""
+    ends = [at for sequence in stop if sequence and (at := text.find(sequence)) >= 0]
+    return (text[: min(ends)], True) if ends else (text, False)
+
+
+class ToolNames:
+    """Names of actions as providers take them (letters, digits, `_`, `-`), and back."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._wire: dict[str, str] = {}
+        for name in names:
+            self.wire(name)
+
+    def wire(self, name: str) -> str:
+        if name not in self._wire:
+            plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:60] or "tool"
+            taken = set(self._wire.values())
+            free = (plain if n == 1 else f"{plain}_{n}" for n in range(1, len(taken) + 2))
+            self._wire[name] = next(candidate for candidate in free if candidate not in taken)
+        return self._wire[name]
+
+    def back(self, wire: str) -> str:
+        return next((name for name, other in self._wire.items() if other == wire), wire)
+
+
+def as_object(arguments: str) -> dict[str, Any]:
+    """The arguments of a call for APIs that want an object; what the model wrote wrongly is kept as a text in one."""
+    try:
+        value = json.loads(arguments or "{}")
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"arguments": arguments}
+
+
+def http_client(timeout: float) -> httpx2.Client:
+    """A client in which a whole reply, and not only each read of it, must arrive within `timeout` seconds.
+
+    Servers that keep a connection alive with a byte now and then would otherwise hold a run for ever.
+    """
+    import httpx2
+
+    class Until(httpx2.SyncByteStream):
+        def __init__(self, stream: httpx2.SyncByteStream) -> None:
+            self._stream = stream
+            self._end = time.monotonic() + timeout
+
+        def __iter__(self) -> Iterator[bytes]:
+            for chunk in self._stream:
+                if time.monotonic() > self._end:
+                    raise httpx2.ReadTimeout(f"The reply did not end within {timeout:g} seconds.")
+                yield chunk
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def watch(response: httpx2.Response) -> None:
+        if isinstance(response.stream, httpx2.SyncByteStream):
+            response.stream = Until(response.stream)
+
+    return httpx2.Client(
+        timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
+        follow_redirects=True,
+        event_hooks={"response": [watch]},
+    )
