@@ -8,8 +8,9 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.desk import Desk
@@ -19,8 +20,7 @@ from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
-from mlagentbench.grading import Grade, Grader
-from mlagentbench.grading.trial import program_environment
+from mlagentbench.grading import Grade
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.grades import read_grades, remember_grade
 from mlagentbench.record.journal import Journal
@@ -28,12 +28,15 @@ from mlagentbench.record.request import Host, Origin, RunLimits, RunRequest
 from mlagentbench.record.summary import summarise
 from mlagentbench.sandbox import Sandbox, Service, choose
 from mlagentbench.task.definition import Limits
-from mlagentbench.task.layout import Layout, hidden_folders, layout
+from mlagentbench.task.layout import Layout, hidden_folders, layout, program_environment
 from mlagentbench.task.preparation import Prepared, find_prepared, prepare
 from mlagentbench.task.problem import problem_text
 from mlagentbench.task.registry import in_suite, load_task
 from mlagentbench.version import __version__
 from mlagentbench.workspace import Store, Workspace, remove_tree
+
+if TYPE_CHECKING:
+    from mlagentbench.grading.grader import Grader
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,6 @@ class Setup:
             ask=self.ask,
             on_output=self.watch.output,
         )
-        grader = Grader(
-            self.prepared, self.sandbox, folder.scratch, resource_limits(self.limits), self.watch.note
-        )
         shown = Limits(
             steps=self.limits.steps, time=self.limits.time, execution_time=self.limits.execution_time
         )
@@ -107,7 +107,14 @@ class Setup:
         desk = Desk(models, journal, store, price, lambda: spent + time.monotonic() - started)
         bench.desk = desk
         bench.problem = problem
-        return OpenRun(folder, journal, store, bench, desk, plan, grader, problem)
+        return OpenRun(folder, journal, store, bench, desk, plan, partial(self.grader, folder), problem)
+
+    def grader(self, folder: RunFolder) -> Grader:
+        """What grades this run; it is loaded when the first verdict is asked for."""
+        from mlagentbench.grading.grader import Grader
+
+        limits = resource_limits(self.limits)
+        return Grader(self.prepared, self.sandbox, folder.scratch, limits, self.watch.note)
 
     def request(self, seed: int | None) -> RunRequest:
         task = self.prepared.task
@@ -149,7 +156,7 @@ class OpenRun:
     bench: Workbench
     desk: Desk
     plan: Layout
-    grader: Grader
+    grader: Callable[[], Grader]
     problem: str
 
     def lay_out(self) -> None:
@@ -163,7 +170,7 @@ class OpenRun:
         """The verdict on a snapshot; the same bytes are graded once."""
         known = read_grades(self.folder).get(snapshot)
         if known is None:
-            known = self.grader.grade(self.store, snapshot)
+            known = self.grader().grade(self.store, snapshot)
             remember_grade(self.folder, known)
         return known
 

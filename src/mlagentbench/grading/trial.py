@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,8 @@ from pathlib import Path
 from mlagentbench.grading.references import Kind
 from mlagentbench.grading.stages import Stage
 from mlagentbench.sandbox import Job, Result
-from mlagentbench.task.layout import layout, overlay_of
+from mlagentbench.task.layout import layout, overlay_of, program_environment
 from mlagentbench.workspace import Store, Workspace
-
-
-def program_environment(seed: int) -> dict[str, str]:
-    """What a program finds in its environment: the run's seed, and what libraries cannot find out in a sandbox."""
-    return {"SEED": str(seed), "LOKY_MAX_CPU_COUNT": str(len(os.sched_getaffinity(0)))}
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,11 @@ def hidden_folders() -> tuple[Path, ...]:
     return (Path(__file__).parents[1], cache_folder() / "data", cache_folder() / "downloads")
 
 
+def program_environment(seed: int) -> dict[str, str]:
+    """What a program finds in its environment: the run's seed, and what libraries cannot find out in a sandbox."""
+    return {"SEED": str(seed), "LOKY_MAX_CPU_COUNT": str(len(os.sched_getaffinity(0)))}
+
+
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
