@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "gc": "Free what deleted runs left behind.",
     "audit": "Prove that tasks can be solved, score rightly and do not leak.",
     "new-task": "Start a task of your own.",
+    "model": "Fetch and serve models that run on this machine, without a key.",
     "doctor": "Tell what works on this machine, and what mends the rest.",
 }
 """Each verb with what it does; `mlagentbench.cli.commands.<verb>` holds its `command`."""
