@@ -9,8 +9,8 @@ from mlagentbench.agent.protocol import ProtocolName, Speech, Vocabulary
 from mlagentbench.agent.text_protocol import TextSpeech
 from mlagentbench.agent.tool_protocol import ToolSpeech
 from mlagentbench.environment import Environment
-from mlagentbench.environment.desk import Request
 from mlagentbench.errors import UsageError
+from mlagentbench.model.spec import Request
 from mlagentbench.record.events import ModelCalled
 
 

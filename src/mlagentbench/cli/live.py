@@ -10,11 +10,11 @@ from contextlib import contextmanager
 import click
 
 from mlagentbench.cli.screen import Part, Screen, cleaned
-from mlagentbench.cli.words import arguments_of, changed_paths, head_of, shortened, tell_grade
+from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
 from mlagentbench.environment.workbench import how_it_ended
 from mlagentbench.launch.run import Run
 from mlagentbench.record import Action, RunFolder
-from mlagentbench.record.events import StepTaken
+from mlagentbench.record.events import ModelCalled, StepTaken
 from mlagentbench.units import format_duration
 
 MOST_LINES = 200
@@ -65,6 +65,9 @@ class LiveWatch:
         self._screen.line(("      " + shortened_line(_last_written(line)), "dim"))
         if self._lines == MOST_LINES:
             self._screen.line(("      … more output follows; the record keeps all of it", "dim"))
+
+    def model(self, call: ModelCalled) -> None:
+        self._screen.line((f"      {call_in_words(call)}", "dim"))
 
     def step(self, step: StepTaken, replayed: bool) -> None:
         self.steps = step.index

@@ -16,6 +16,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
+    from mlagentbench.environment.models import ModelChoice
+
     _Type = click.ParamType[Any]
 else:
     _Type = click.ParamType
@@ -107,6 +109,33 @@ settings_option = option(
     help="Settings of the agent: a .toml or .json file, or one setting. Later ones win.",
 )  # fmt: skip
 interactive_option = option("--interactive", is_flag=True, help="You answer when the agent asks for help.")
+
+model_options = combined(
+    option("-m", "--model", default="", help="The model that decides, as provider/name."),
+    option("--edit-model", default="", help="The model that edits, if it is another."),
+    option("--fast-model", default="", help="The model that reads and sums up, if it is another."),
+    option("--base-url", default="", help="Where the model is served, for servers of your own."),
+    option(
+        "--price", "prices", multiple=True, metavar="MODEL=IN,OUT[,CACHED]", mirrored=False,
+        help="What a model costs, in US dollars for a million tokens.",
+    ),
+)  # fmt: skip
+
+
+def take_models(values: dict[str, Any]) -> ModelChoice:
+    """Take what was said of models out of a command's values."""
+    from mlagentbench.environment.models import ModelChoice
+
+    prices: dict[str, tuple[float, ...]] = {}
+    if texts := values.pop("prices"):
+        from mlagentbench.model.prices import parse_prices
+
+        for name, price in parse_prices(texts).items():
+            cached = () if price.cached is None else (price.cached,)
+            prices[name] = (price.input, price.output, *cached)
+    act, edit, fast = (values.pop(name) for name in ("model", "edit_model", "fast_model"))
+    return ModelChoice(act=act, edit=edit, fast=fast, base_url=values.pop("base_url"), prices=prices)
+
 
 _LIMITS = {
     "max_steps": "steps",

@@ -11,11 +11,21 @@ from pathlib import Path
 from mlagentbench.cli.finding import find_run
 from mlagentbench.cli.live import result_of
 from mlagentbench.cli.screen import Part, PlainScreen, Screen, Style
-from mlagentbench.cli.words import arguments_of, changed_paths, head_of, shortened, tell_grade
+from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.verdicts import snapshot_at
 from mlagentbench.record import RunFolder
-from mlagentbench.record.events import Denied, Event, LimitHit, Note, Resumed, RunEnded, RunStarted, StepTaken
+from mlagentbench.record.events import (
+    Denied,
+    Event,
+    LimitHit,
+    ModelCalled,
+    Note,
+    Resumed,
+    RunEnded,
+    RunStarted,
+    StepTaken,
+)
 from mlagentbench.record.summary import read_summary
 from mlagentbench.units import format_duration, format_size
 from mlagentbench.workspace import Change, Entry, Store, diff, materialise
@@ -90,6 +100,8 @@ def _draw_event(screen: Screen, event: Event) -> None:
             screen.line()
         case StepTaken():
             _draw_short_step(screen, event)
+        case ModelCalled():
+            screen.line((f"      {call_in_words(event)}", "dim"))
         case Denied():
             screen.line("      ", ("denied: ", "warn"), event.text)
         case LimitHit():

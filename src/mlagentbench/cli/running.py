@@ -11,6 +11,7 @@ from mlagentbench.cli.machine import plain, print_json
 from mlagentbench.cli.options import ask_person, find_own_agents, warn_of_gaps
 from mlagentbench.cli.screen import Screen, open_screen
 from mlagentbench.environment import Options
+from mlagentbench.environment.models import ModelChoice
 from mlagentbench.launch.run import Run, run
 
 
@@ -20,7 +21,7 @@ class Wanted:
 
     task: str
     agent: str
-    model: str
+    models: ModelChoice
     settings: dict[str, Any]
     count: int
     variant: str | None
@@ -71,7 +72,7 @@ def carry_out(wanted: Wanted, as_json: bool) -> bool:
                 run(
                     wanted.task,
                     wanted.agent,
-                    wanted.model,
+                    wanted.models,
                     settings=wanted.settings,
                     **wanted.options(seed, watch),
                 )

@@ -13,6 +13,7 @@ from mlagentbench.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from mlagentbench.evaluation.statistics import Estimate
+    from mlagentbench.record.events import ModelCalled
 
 _SHORT = 72
 
@@ -30,6 +31,18 @@ def arguments_of(action: Action) -> str:
         shown = _value(value)
         words.append(shown if number == 0 else f"{name}: {shown}")
     return shortened(", ".join(words), 100)
+
+
+def call_in_words(call: ModelCalled) -> str:
+    """`act model local/x: 1,200 tokens in, 300 out, 2.1 s`: what a call of a model used, or why it failed."""
+    who = f"{call.role} model {call.model}"
+    answer = call.completion
+    if answer is None:
+        return f"{who} failed: {shortened(call.error, 200)}"
+    waited = f" after {format_duration(answer.waited)} of waiting" if answer.waited >= 1 else ""
+    cut = ", cut at its budget" if answer.stop_reason == "length" else ""
+    tokens = f"{answer.usage.input:,} tokens in, {answer.usage.output:,} out"
+    return f"{who}: {tokens}, {format_duration(answer.latency)}{waited}{cut}"
 
 
 def _value(value: Any) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mlagentbench.errors import UsageError
 from mlagentbench.model import errors
 from mlagentbench.model.errors import ModelError
-from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool, Usage
+from mlagentbench.model.mock import tell_replayed
+from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool, Usage
 from mlagentbench.record.events import ModelCalled, ModelRole
 from mlagentbench.record.journal import Journal
 from mlagentbench.record.replay import Replay
@@ -20,15 +19,6 @@ _AT_ONCE = 4
 
 Price = Callable[[str, Usage], float | None]
 """What this much of a model costs, in US dollars; None where it is not known."""
-
-
-class Request(BaseModel):
-    """What a model was asked, as the store keeps it."""
-
-    model_config = ConfigDict(frozen=True)
-    messages: tuple[Message, ...]
-    sampling: Sampling
-    tools: tuple[Tool, ...] = ()
 
 
 class Desk:
@@ -41,12 +31,14 @@ class Desk:
         store: Store,
         price: Price,
         elapsed: Callable[[], float],
+        tell: Callable[[ModelCalled], None],
     ) -> None:
         self._models = models
         self._journal = journal
         self._store = store
         self._price = price
         self._elapsed = elapsed
+        self._tell = tell
         self._lock = threading.Lock()
         self.replay = Replay(())
         self.tokens = 0
@@ -91,7 +83,8 @@ class Desk:
             with self._lock:
                 self._store.flush()
                 self._journal.append(called)
-                self.count(called)
+                self._count(called)
+            self._tell(called)
         else:
             called = recorded
         if called.completion is None:
@@ -99,20 +92,22 @@ class Desk:
             raise kind(called.error)
         return called.completion
 
-    def count(self, call: ModelCalled) -> None:
-        """Add a call, new or replayed, to what the run has used."""
+    def take_over(self, calls: Iterable[ModelCalled]) -> None:
+        """Count what the record says that the run has used, and let scripted models go on after it."""
+        for call in calls:
+            self._count(call)
+            if call.completion is not None and call.role in self._models:
+                tell_replayed(self._models[call.role], call.completion)
+
+    def _count(self, call: ModelCalled) -> None:
         if call.completion is not None:
             self.tokens += call.completion.usage.input + call.completion.usage.output
             self.cost += call.cost or 0.0
 
     def _recorded(self, role: ModelRole, request: str) -> ModelCalled | None:
         if self.inside:
-            found = self.replay.take_spare(role, request)
-        else:
-            found = self.replay.answer_call(role, request) if self.replay else None
-        if found is not None and not self.inside:
-            self.count(found)
-        return found
+            return self.replay.take_spare(role, request)
+        return self.replay.answer_call(role, request) if self.replay else None
 
     def _call(self, role: ModelRole, model: Model, name: str, request: Request) -> ModelCalled:
         completion: Completion | None = None

@@ -17,6 +17,7 @@ from mlagentbench.record.events import (
     Denied,
     EndReason,
     LimitHit,
+    ModelCalled,
     ModelRole,
     Note,
     PathChange,
@@ -139,6 +140,7 @@ class Environment:
             lost = any(step.action.name == "Python REPL" for step in steps)
             run.bench.repl = Repl(lost_state=lost)
         self._replay = run.desk.replay = Replay(run.journal.events)
+        run.desk.take_over(event for event in run.journal.events if isinstance(event, ModelCalled))
         if not self._setup.replays:
             while (step := self._replay.skip()) is not None:
                 self._take_over(step)

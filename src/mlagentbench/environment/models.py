@@ -10,7 +10,11 @@ from mlagentbench.environment.desk import Price
 from mlagentbench.environment.watch import Watch
 from mlagentbench.model.spec import Model, Usage
 from mlagentbench.record.events import ModelRole
+from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.request import RunRequest
+
+REPLAY = "replay/"
+"""`replay/PATH`: the completions that were recorded in a run, so that it can be repeated without its model."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +36,23 @@ class ModelChoice:
         if not self.act:
             return {}, _unknown
         from mlagentbench.model.prices import cost
-        from mlagentbench.model.registry import load_model
 
-        opened = {
-            name: load_model(name, base_url=self.base_url or None)
-            for name in {self.act, self.edit or self.act, self.fast or self.act}
-        }
+        opened = {name: self._load(name) for name in {self.act, self.edit or self.act, self.fast or self.act}}
         roles: dict[ModelRole, Model] = {
             "act": opened[self.act],
             "edit": opened[self.edit or self.act],
             "fast": opened[self.fast or self.act],
         }
         return roles, lambda name, usage: cost(usage, name, self.prices)
+
+    def _load(self, name: str) -> Model:
+        if name.startswith(REPLAY):
+            from mlagentbench.record.answers import RecordedModel
+
+            return RecordedModel(name, RunFolder.open(name.removeprefix(REPLAY)))
+        from mlagentbench.model.registry import load_model
+
+        return load_model(name, base_url=self.base_url or None)
 
 
 def _unknown(name: str, usage: Usage) -> float | None:

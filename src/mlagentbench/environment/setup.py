@@ -104,7 +104,9 @@ class Setup:
         problem = problem_text(self.prepared.task, self.prepared.variant, shown)
         started, spent = time.monotonic(), journal.elapsed()
         models, price = self.models.open(self.watch)
-        desk = Desk(models, journal, store, price, lambda: spent + time.monotonic() - started)
+        desk = Desk(
+            models, journal, store, price, lambda: spent + time.monotonic() - started, self.watch.model
+        )
         bench.desk = desk
         bench.problem = problem
         return OpenRun(folder, journal, store, bench, desk, plan, partial(self.grader, folder), problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mlagentbench.record.events import StepTaken
+from mlagentbench.record.events import ModelCalled, StepTaken
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.steps import Action
 
@@ -25,6 +25,9 @@ class Watch(Protocol):
     def step(self, step: StepTaken, replayed: bool) -> None:
         """A step is over and on disk."""
 
+    def model(self, call: ModelCalled) -> None:
+        """A model was asked, and the answer is on disk."""
+
     def note(self, text: str) -> None:
         """Something that is not a step."""
 
@@ -39,5 +42,7 @@ class Silence:
     def output(self, text: str) -> None: ...
 
     def step(self, step: StepTaken, replayed: bool) -> None: ...
+
+    def model(self, call: ModelCalled) -> None: ...
 
     def note(self, text: str) -> None: ...

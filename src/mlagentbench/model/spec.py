@@ -73,6 +73,14 @@ class Sampling(_Kept):
     """Constrain the text to JSON of this schema, where the provider can."""
 
 
+class Request(_Kept):
+    """What a model is asked, as a record keeps it."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    tools: tuple[Tool, ...] = ()
+
+
 class Completion(_Kept):
     text: str
     tool_calls: tuple[ToolCall, ...] = ()

@@ -7,7 +7,7 @@ from collections import Counter
 from pydantic import BaseModel, ValidationError
 
 from mlagentbench.grading import Grade
-from mlagentbench.record.events import Denied, RunEnded, StepTaken
+from mlagentbench.record.events import Denied, ModelCalled, RunEnded, StepTaken
 from mlagentbench.record.folder import RunFolder, write_model
 from mlagentbench.record.grades import read_grades
 
@@ -35,6 +35,16 @@ class Summary(BaseModel):
     execution_wall: float
     execution_cpu: float
     peak_memory: int
+    model_calls: int = 0
+    failed_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost: float | None = 0.0
+    """US dollars; None where a price is not known."""
+    model_seconds: float = 0.0
+    waited: float = 0.0
+    """Seconds spent on failed requests to models, and between them."""
     grade: Grade | None = None
 
 
@@ -53,6 +63,9 @@ def derive(folder: RunFolder) -> Summary:
     steps = [event for event in history.events if isinstance(event, StepTaken)]
     executions = [step.observation.execution for step in steps if step.observation.execution]
     ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
+    calls = [event for event in history.events if isinstance(event, ModelCalled)]
+    answers = [call.completion for call in calls if call.completion]
+    costs = [call.cost for call in calls if call.completion]
     return Summary(
         run=request.id,
         task=request.task,
@@ -73,6 +86,14 @@ def derive(folder: RunFolder) -> Summary:
         execution_wall=sum(execution.wall_seconds for execution in executions),
         execution_cpu=sum(execution.cpu_seconds for execution in executions),
         peak_memory=max((execution.peak_memory for execution in executions), default=0),
+        model_calls=len(calls),
+        failed_calls=len(calls) - len(answers),
+        tokens_in=sum(answer.usage.input for answer in answers),
+        tokens_out=sum(answer.usage.output for answer in answers),
+        tokens_cached=sum(answer.usage.cached for answer in answers),
+        cost=None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
+        model_seconds=sum(answer.latency for answer in answers),
+        waited=sum(answer.waited for answer in answers),
         grade=read_grades(folder).get(ended.snapshot) if ended else None,
     )
 

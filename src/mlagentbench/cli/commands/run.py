@@ -18,9 +18,9 @@ from mlagentbench.cli import options as o
     "--agent",
     default="starter",
     show_default=True,
-    help="starter, oracle, human, scripted, or module:Class.",
+    help="starter, oracle, human, scripted, research, react, act, or module:Class.",
 )
-@o.option("-m", "--model", default="", help="The model, as provider/name.")
+@o.model_options
 @o.settings_option
 @o.option(
     "--runs",
@@ -60,12 +60,14 @@ def command(
     if not (task or named_task) or (task and _was_typed("named_task")):
         raise click.UsageError("Name one task: `mlagentbench run TASK`. `mlagentbench list` shows them.")
     limits = o.take_limits(values)
+    models = o.take_models(values)
     from mlagentbench.cli.running import Wanted, carry_out
 
     wanted = Wanted(
         task=task or named_task or "",
         settings=o.read_settings(config),
         limits=limits,
+        models=models,
         folder=Path(values.pop("folder")),
         network=values.pop("network") == "on",
         **values,
