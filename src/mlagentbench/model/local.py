@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
-import http.client
 import json
-import os
 import re
-import shutil
-import socket
-import tempfile
-import threading
 import time
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.model import serving
-from mlagentbench.model.errors import ModelError, RefusedError, TooLongError, UnavailableError
+from mlagentbench.model.errors import ModelError, RefusedError, TooLongError
 from mlagentbench.model.options import ModelOptions
+from mlagentbench.model.serving import DEFAULT_CONTEXT, Engine, Offer, loaded
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
 from mlagentbench.model.weights import find, known, weights_folder
 
@@ -44,7 +36,7 @@ class LocalSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    context: int = Field(serving.DEFAULT_CONTEXT, ge=1)
+    context: int = Field(DEFAULT_CONTEXT, ge=1)
     """Tokens of prompt and output together; at most what the model was trained for."""
     threads: int = Field(1, ge=1)
     reuse_prompts: bool = False
@@ -66,7 +58,7 @@ class LocalModel:
         self,
         name: str | ModelOptions,
         *,
-        context: int = serving.DEFAULT_CONTEXT,
+        context: int = DEFAULT_CONTEXT,
         threads: int = 1,
         reuse_prompts: bool = False,
         folder: Path | None = None,
@@ -79,21 +71,21 @@ class LocalModel:
             given = {"context": context, "threads": threads, "reuse_prompts": reuse_prompts}
         self.name = f"local/{name}"
         self._settings = _settings(self.name, given)
-        self._offer = serving.Offer(
+        self._offer = Offer(
             weights_of(name, folder or weights_folder()), self._settings.context, self._settings.threads
         )
 
     @property
     def speaks_tools(self) -> bool:
         """Whether the file's chat template knows tools."""
-        return _loaded(self._offer).speaks_tools
+        return loaded(self._offer).speaks_tools
 
     def complete(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
     ) -> Completion:
         """With tools, the answer ends with a call of one of them: small models often get the form of a call wrong, so
         they are held to it as to a JSON schema. With a JSON schema or tools, stop sequences are not used."""
-        engine = _loaded(self._offer)
+        engine = loaded(self._offer)
         if tools and not engine.speaks_tools:
             raise RefusedError(f"The chat template of {self.name} has no tools; use the text protocol.")
         chat: dict[str, Any] = {"messages": [_written(message) for message in messages]}
@@ -112,7 +104,7 @@ class LocalModel:
             ended = time.monotonic()
         return self._completion(reply, sampling, tools, latency=ended - started, waited=started - asked)
 
-    def _refuse_too_long(self, engine: _Engine, chat: dict[str, Any], budget: int) -> None:
+    def _refuse_too_long(self, engine: Engine, chat: dict[str, Any], budget: int) -> None:
         prompt = int(engine.ask(f"{_CHAT}/input_tokens", chat)["input_tokens"])
         if prompt + budget > engine.context:
             raise TooLongError(
@@ -265,99 +257,3 @@ def _call_schema(tools: Sequence[Tool]) -> dict[str, Any]:
         for tool in tools
     ]
     return {"anyOf": calls}
-
-
-class _Socket(http.client.HTTPConnection):
-    """A connection to a server behind a socket in the file system."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost")
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(str(self._path))
-
-
-class _Engine:
-    """A loaded model. It is asked through a socket in a folder that only this user may enter, because a request
-    over a connection, unlike a call of the library, ends when Ctrl-C ends the wait for it."""
-
-    def __init__(self, offer: serving.Offer) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="mlagentbench-"))
-        self._socket = self._folder / "model.sock"
-        self.lock = threading.Lock()
-        """Held while a request is answered: one model answers one at a time."""
-        try:
-            self._served = serving.serve(
-                serving.Offer(offer.file, offer.context, offer.threads, host=str(self._socket))
-            )
-        except ModelError:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
-
-    @cached_property
-    def _properties(self) -> dict[str, Any]:
-        return self._request("GET", "/props", None)
-
-    @property
-    def context(self) -> int:
-        """As loaded, which is at most what the model was trained for."""
-        return int(self._properties["default_generation_settings"]["n_ctx"])
-
-    @property
-    def speaks_tools(self) -> bool:
-        able = self._properties["chat_template_caps"]
-        return bool(able["supports_tools"] and able["supports_tool_calls"])
-
-    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        text = json.dumps(body, ensure_ascii=False)
-        return self._request("POST", path, text.encode("utf-8", "replace"))
-
-    def _request(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
-        connection = _Socket(self._socket)
-        try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            status, content = answer.status, json.loads(answer.read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise UnavailableError(f"llama.cpp did not answer in this process: {error!r}.") from None
-        finally:
-            connection.close()
-        if status == 200 and isinstance(content, dict):
-            return content
-        raise _error(status, content)
-
-    def close(self) -> None:
-        self._served.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _error(status: int, content: Any) -> ModelError:
-    problem = content.get("error", {}) if isinstance(content, dict) else {}
-    words = f"llama.cpp said: {str(problem.get('message', content)).rstrip('.')} ({status})."
-    if problem.get("type") == "exceed_context_size_error":
-        return TooLongError(words)
-    return RefusedError(words) if status < 500 else ModelError(words)
-
-
-_engines: dict[tuple[int, serving.Offer], _Engine] = {}
-_loading = threading.Lock()
-
-
-def _loaded(offer: serving.Offer) -> _Engine:
-    """Kept for the life of the process; a forked child loads its own, for threads do not survive a fork."""
-    key = (os.getpid(), offer)
-    with _loading:
-        if key not in _engines:
-            if not _engines:
-                atexit.register(_unload)
-            _engines[key] = _Engine(offer)
-        return _engines[key]
-
-
-def _unload() -> None:
-    for (process, _), engine in _engines.items():
-        if process == os.getpid():
-            engine.close()
-    _engines.clear()

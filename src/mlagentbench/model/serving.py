@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
+import http.client
 import importlib
+import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mlagentbench.model.errors import ModelError
+from mlagentbench.model.errors import ModelError, RefusedError, TooLongError, UnavailableError
 
 DEFAULT_CONTEXT = 8192
 LOOPBACK = "127.0.0.1"
@@ -118,6 +127,104 @@ def _explain(file: str, context: str, host: str, port: str) -> None:
         _start(Offer(Path(file), int(context), host=host, port=int(port)), _ERRORS)
     except RuntimeError:
         sys.exit(1)
+
+
+class _Socket(http.client.HTTPConnection):
+    """A connection to a server behind a socket in the file system."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self._path))
+
+
+class Engine:
+    """A loaded model. It is asked through a socket in a folder that only this user may enter, because a request
+    over a connection, unlike a call of the library, ends when Ctrl-C ends the wait for it."""
+
+    def __init__(self, offer: Offer) -> None:
+        # The kernel takes paths of sockets of about a hundred characters.
+        where = tempfile.gettempdir()
+        self._folder = Path(
+            tempfile.mkdtemp(prefix="mlagentbench-", dir=where if len(where) < 60 else "/tmp")
+        )
+        self._socket = self._folder / "model.sock"
+        self.lock = threading.Lock()
+        """Held while a request is answered: one model answers one at a time."""
+        try:
+            self._served = serve(Offer(offer.file, offer.context, offer.threads, host=str(self._socket)))
+        except ModelError:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    @cached_property
+    def _properties(self) -> dict[str, Any]:
+        return self._request("GET", "/props", None)
+
+    @property
+    def context(self) -> int:
+        """As loaded, which is at most what the model was trained for."""
+        return int(self._properties["default_generation_settings"]["n_ctx"])
+
+    @property
+    def speaks_tools(self) -> bool:
+        able = self._properties["chat_template_caps"]
+        return bool(able["supports_tools"] and able["supports_tool_calls"])
+
+    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(body, ensure_ascii=False)
+        return self._request("POST", path, text.encode("utf-8", "replace"))
+
+    def _request(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+        connection = _Socket(self._socket)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            status, content = answer.status, json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise UnavailableError(f"llama.cpp did not answer in this process: {error!r}.") from None
+        finally:
+            connection.close()
+        if status == 200 and isinstance(content, dict):
+            return content
+        raise _error(status, content)
+
+    def close(self) -> None:
+        self._served.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _error(status: int, content: Any) -> ModelError:
+    problem = content.get("error", {}) if isinstance(content, dict) else {}
+    words = f"llama.cpp said: {str(problem.get('message', content)).rstrip('.')} ({status})."
+    if problem.get("type") == "exceed_context_size_error":
+        return TooLongError(words)
+    return RefusedError(words) if status < 500 else ModelError(words)
+
+
+_engines: dict[tuple[int, Offer], Engine] = {}
+_loading = threading.Lock()
+
+
+def loaded(offer: Offer) -> Engine:
+    """Kept for the life of the process; a forked child loads its own, for threads do not survive a fork."""
+    key = (os.getpid(), offer)
+    with _loading:
+        if key not in _engines:
+            if not _engines:
+                atexit.register(_unload)
+            _engines[key] = Engine(offer)
+        return _engines[key]
+
+
+def _unload() -> None:
+    for (process, _), engine in _engines.items():
+        if process == os.getpid():
+            engine.close()
+    _engines.clear()
 
 
 if __name__ == "__main__":
