@@ -76,6 +76,8 @@ class Auditor:
         self._grader = Grader(prepared, sandbox, scratch, resource_limits(limits), progress)
         self._items: list[Item] = []
         self._trials: dict[Kind, Trial] = {}
+        self._verdicts: dict[Kind, Grade] = {}
+        """Of the first trial of each kind."""
         self._scores: dict[Kind, list[float]] = {"starter": [], "plain": [], "oracle": []}
 
     def report(self) -> AuditReport:
@@ -131,7 +133,8 @@ class Auditor:
         for seed in range(runs):
             folder = self._scratch / f"{kind}-{seed}"
             trial = self._grader.try_out(kind, seed, folder)
-            score = self._grader.score(trial.store, trial.snapshot).value
+            scored = self._grader.score(trial.store, trial.snapshot)
+            score = scored.value
             self._trials.setdefault(kind, trial)
             self._scores[kind].append(score)
             used = trial.result
@@ -143,6 +146,7 @@ class Auditor:
                 peak_memory=used.peak_memory,
             )
             add_reference(self._prepared, kind, measurement)
+            self._verdicts.setdefault(kind, self._grader.verdict(scored, trial.snapshot))
         mean = fmean(self._scores[kind])
         if kind == "starter":
             return f"score {mean:.6g} over {runs} runs"
@@ -183,8 +187,7 @@ class Auditor:
     def _starter_fails(self) -> str:
         if "starter" not in self._trials:
             raise BrokenPromiseError("There is no starter to grade, because it did not run.")
-        trial = self._trials["starter"]
-        return self._demand_failure(self._grade(trial.store, trial.snapshot), "The untouched starter")
+        return self._demand_failure(self._verdicts["starter"], "The untouched starter")
 
     def _demand_failure(self, grade: Grade, who: str) -> str:
         if grade.success:
@@ -193,7 +196,7 @@ class Auditor:
 
     def _same_verdict(self) -> str:
         trial = self._trials["oracle"]
-        one, other = (self._grade(trial.store, trial.snapshot) for _ in range(2))
+        one, other = self._verdicts["oracle"], self._grade(trial.store, trial.snapshot)
         if not one.valid or not agree(one, other):
             raise BrokenPromiseError(
                 f"The first time {one.score} ({one.reason}), the second {other.score} ({other.reason})."

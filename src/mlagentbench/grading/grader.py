@@ -44,14 +44,29 @@ class Grader:
 
     def grade(self, store: Store, snapshot: str) -> Grade:
         """The verdict. A submission that cannot be graded gets one too: not valid, with the reason."""
-        prepared = self._stage.prepared
-        grade = Grade(task=prepared.task.id, variant=prepared.variant, snapshot=snapshot, valid=False)
         try:
-            score = self.score(store, snapshot)
+            return self.verdict(self.score(store, snapshot), snapshot)
         except (SubmissionRefusedError, GraderFailedError) as refusal:
-            return grade.model_copy(update={"reason": str(refusal)})
-        grade = grade.model_copy(
-            update={"valid": True, "score": score.value, "interval": score.interval, "notes": score.notes}
+            prepared = self._stage.prepared
+            return Grade(
+                task=prepared.task.id,
+                variant=prepared.variant,
+                snapshot=snapshot,
+                valid=False,
+                reason=str(refusal),
+            )
+
+    def verdict(self, score: Score, snapshot: str) -> Grade:
+        """What follows from a score."""
+        prepared = self._stage.prepared
+        grade = Grade(
+            task=prepared.task.id,
+            variant=prepared.variant,
+            snapshot=snapshot,
+            valid=True,
+            score=score.value,
+            interval=score.interval,
+            notes=score.notes,
         )
         try:
             starter = self.baseline()
