@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from mlagentbench.model.spec import Completion, Message, Sampling, Tool
+from mlagentbench.model.spec import Completion, Message, Sampling, Tool, ToolCall
 from mlagentbench.record import Action
 
 ProtocolName = Literal["text", "tools", "json"]
@@ -21,6 +21,8 @@ class Decision:
 
     entries: Mapping[str, str]
     action: Action
+    call: ToolCall | None = None
+    """What asked for the action, where it was a native tool call: some providers want parts of it back."""
 
 
 @dataclass(frozen=True)

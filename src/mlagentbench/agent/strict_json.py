@@ -13,7 +13,7 @@ DEEPEST = 40
 """Lists and objects inside each other."""
 _LONGEST_NUMBER = 300
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BEGUN_WORD = re.compile(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul")
+_BEGUN_WORD = re.compile(r"-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
 _LONGEST_ESCAPE = len(r"\u0000")
 
 

@@ -25,6 +25,8 @@ STOP = "Observation:"
 _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
 _INPUT_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:json)?(?=\s|\{)\s*", re.IGNORECASE)
 
+_BEGUN_FENCE = re.compile(r"\s*(?:`+|~+)[ \t]*(?:j|js|jso|json)?\s*", re.IGNORECASE)
+
 
 def parse(text: str, entries: Sequence[str]) -> Decision | FormatError:
     """The decision that `text` holds, exactly as it was written, or why it holds none.
@@ -45,6 +47,8 @@ def parse(text: str, entries: Sequence[str]) -> Decision | FormatError:
     if [header.name for header in found] != list(entries):
         return FormatError(_wrong_entries(entries, found, headers))
     *before, last = found
+    if _BEGUN_FENCE.fullmatch(text, last.end):
+        return FormatError(f"The reply ends where the JSON of {ACTION_INPUT!r} should begin: it was cut off.")
     fence = _INPUT_FENCE.match(text, last.end)
     start = fence.end() if fence else last.end + _blank(text, last.end)
     read = read_object(text, start)
@@ -124,13 +128,15 @@ def _wrong_entries(entries: Sequence[str], found: list[_Header], headers: list[_
             f"What merely looks like one belongs inside of a code fence."
         )
     if missing := next((name for name in entries if name not in names), None):
-        if any(header.name == missing for header in headers):
-            return f"The entry {missing!r} stands inside of a code fence. Close fences, and write entries outside."
-        if names == list(entries[: len(names)]) and names:
+        fenced = any(header.name == missing for header in headers)
+        if names and names == list(entries[: len(names)]):
             return (
-                f"The reply ends before the entry {missing!r}: it was cut off or left unfinished. "
-                f"Write all entries, each at the start of a line: {order}."
+                f"The reply ends before the entry {missing!r}: it was cut off or left unfinished"
+                f"{', or the entry stands inside of a code fence' if fenced else ''}. "
+                f"Write all entries, outside of fences and each at the start of a line: {order}."
             )
+        if fenced:
+            return f"The entry {missing!r} stands inside of a code fence. Write entries outside of fences."
         return f"The entry {missing!r} is missing. Write all, each at the start of a line, in this order: {order}."
     return f"The entries are in the order {', '.join(names)}; write them in this one: {order}."
 

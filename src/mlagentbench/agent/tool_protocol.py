@@ -40,15 +40,15 @@ class ToolSpeech:
         return sampling
 
     def show(self, past: Past) -> list[Message]:
-        # Nine letters and digits: there are providers that take nothing else.
-        name = f"step{past.index:05d}"
         action = past.decision.action
         arguments = json.dumps(action.args, ensure_ascii=False)
         text = "\n".join(f"{entry}: {content}" for entry, content in past.decision.entries.items())
-        call = ToolCall(id=name, name=tool_name(action.name), arguments=arguments)
+        # Nine letters and digits: there are providers that take nothing else.
+        call = past.decision.call or ToolCall(id=f"step{past.index:05d}", name="", arguments="")
+        call = call.model_copy(update={"name": tool_name(action.name), "arguments": arguments})
         return [
             Message(role="assistant", content=text, tool_calls=(call,)),
-            Message(role="tool", content=past.observation, tool_call_id=name),
+            Message(role="tool", content=past.observation, tool_call_id=call.id),
         ]
 
     def read(self, completion: Completion) -> Decision | FormatError:
@@ -64,7 +64,7 @@ class ToolSpeech:
         if isinstance(read, FormatError):
             return FormatError(f"The arguments of {call.name} could not be read. {read.sentence}")
         entries = entries_beside(completion.text, self._vocabulary.entries)
-        return Decision(entries, Action(self._actions[call.name], read))
+        return Decision(entries, Action(self._actions[call.name], read), call)
 
     def refuse(self, completion: Completion, told: str) -> list[Message]:
         """Calls are answered as calls where they can be; what is not JSON no provider would take back."""
