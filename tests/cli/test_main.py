@@ -67,7 +67,8 @@ def test_every_public_name_is_there_and_says_what_it_is(name):
 
 
 def test_every_verb_is_a_function_too():
-    assert {name.replace("-", "_") for name in COMMANDS} <= set(mlagentbench.__all__)
+    verbs = COMMANDS.keys() - {"model"}  # a noun with verbs of its own, and a part of the package
+    assert {name.replace("-", "_") for name in verbs} <= set(mlagentbench.__all__)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
