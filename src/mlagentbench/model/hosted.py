@@ -76,14 +76,14 @@ class HostedModel(ABC):
     def complete(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
     ) -> Completion:
-        started = time.monotonic()
+        started = begun = time.monotonic()
         while True:
-            begun = time.monotonic()
             try:
                 answer = self._ask(messages, sampling, tools)
                 break
             except RequestFailedError as failure:
                 self._leave_out_or_raise(failure.fault, sampling, tools)
+                begun = time.monotonic()
         ended = time.monotonic()
         text, was_cut = cut_at(answer.text, sampling.stop)
         stop_reason = "stop" if was_cut and answer.stop_reason == "length" else answer.stop_reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlagentbench.errors import UsageError
@@ -13,6 +13,9 @@ from mlagentbench.model.errors import TooLongError, UnavailableError
 from mlagentbench.model.hosted import cut_at
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool, Usage
+
+_TOKENS_WITHOUT_TEXT = 16
+"""More tokens than characters are looked at, since some tokens are parts of a character, or none."""
 
 
 class HuggingFaceModel:
@@ -22,7 +25,7 @@ class HuggingFaceModel:
 
     def __init__(self, options: ModelOptions) -> None:
         self._torch = importlib.import_module("torch")
-        transformers = importlib.import_module("transformers")
+        self._transformers = transformers = importlib.import_module("transformers")
         self.name = options.full_name
         self._extra = dict(options.extra)
         try:
@@ -46,7 +49,7 @@ class HuggingFaceModel:
                 self._torch.manual_seed(sampling.seed)
             output = self._model.generate(
                 **prompt.to(self._device),
-                **self._how(sampling),
+                **self._how(sampling, read),
                 **self._extra,
                 max_new_tokens=sampling.max_tokens,
                 pad_token_id=self._padding(),
@@ -76,14 +79,28 @@ class HuggingFaceModel:
             return "".join(f"{turn['role']}: {turn['content']}\n\n" for turn in turns) + "assistant: "
         return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
 
-    def _how(self, sampling: Sampling) -> dict[str, Any]:
+    def _how(self, sampling: Sampling, read: int) -> dict[str, Any]:
         how: dict[str, Any] = {"do_sample": False}
         if sampling.temperature is None or sampling.temperature > 0:
             # Only what is asked for shapes the sampling, not what the model's authors left in its settings.
             how = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": sampling.temperature or 1.0}
         if sampling.stop:
-            how |= {"stop_strings": list(sampling.stop), "tokenizer": self._tokenizer}
+            how["stopping_criteria"] = self._transformers.StoppingCriteriaList(
+                [self._until(sampling.stop, read)]
+            )
         return how
+
+    def _until(self, stop: Sequence[str], read: int) -> Callable[..., Any]:
+        """Whether the end of what was written so far holds a stop sequence; asked after each token."""
+        enough = max(map(len, stop)) + _TOKENS_WITHOUT_TEXT
+
+        def met(ids: Any, scores: Any, **others: Any) -> Any:
+            written = ids[0][max(read, len(ids[0]) - enough) :]
+            text = self._tokenizer.decode(written, skip_special_tokens=True)
+            found = any(sequence in text for sequence in stop)
+            return self._torch.full((1,), found, dtype=self._torch.bool, device=ids.device)
+
+        return met
 
     def _check_length(self, read: int, budget: int) -> None:
         longest = getattr(self._model.config, "max_position_embeddings", None)

@@ -81,7 +81,11 @@ class InspectModel(HostedModel):
         ]
         try:
             async with api.get_model(
-                self._options.name, base_url=self._options.base_url, memoize=False, **self._options.extra
+                self._options.name,
+                config=config,
+                base_url=self._options.base_url,
+                memoize=False,
+                **self._options.extra,
             ) as model:
                 return await model.generate(self._turns(messages, names), tools=offered, config=config)
         except Exception as error:  # noqa: BLE001 - each of Inspect's providers raises its own kinds
@@ -138,7 +142,9 @@ class InspectModel(HostedModel):
 
 def _fault(error: BaseException) -> Fault:
     """The fault that an error of any provider's client tells of, by the attributes that they share."""
-    seen: BaseException | None = error
+    last_attempt = getattr(error, "last_attempt", None)
+    seen: BaseException | None = last_attempt.exception() if last_attempt else error
+    error = seen or error
     while seen is not None:
         status = getattr(seen, "status_code", None) or getattr(seen, "code", None)
         if isinstance(status, int):
