@@ -65,23 +65,23 @@ def test_a_stop_sequence_ends_the_text_and_is_not_in_it(model: LocalModel) -> No
 
 
 def test_the_same_seed_gives_the_same_text_whatever_was_asked_between(model: LocalModel) -> None:
-    asked = user("Here are words: " + "red green blue " * 20 + "Tell a story with them.")
-    first = model.complete(asked, Sampling(max_tokens=24, temperature=1.0, seed=3))
+    asked = user("Here are words: " + "red green blue " * 8 + "Tell a story with them.")
+    first = model.complete(asked, Sampling(max_tokens=16, temperature=1.0, seed=3))
     model.complete(user("Something else."), Sampling(max_tokens=4))
-    again = model.complete(asked, Sampling(max_tokens=24, temperature=1.0, seed=3))
-    other = model.complete(asked, Sampling(max_tokens=24, temperature=1.0, seed=4))
+    again = model.complete(asked, Sampling(max_tokens=16, temperature=1.0, seed=3))
+    other = model.complete(asked, Sampling(max_tokens=16, temperature=1.0, seed=4))
     assert first.text == again.text != other.text
 
 
 def test_reused_prompts_are_not_read_again(smollm2: Path) -> None:
     quick = LocalModel("smollm2-135m", context=1024, reuse_prompts=True, folder=smollm2.parent)
-    asked = user("Here are words: " + "red green blue " * 20)
+    asked = user("Here are words: " + "red green blue " * 12)
     quick.complete(asked, Sampling(max_tokens=1, seed=1))
     again = quick.complete(asked, Sampling(max_tokens=1, seed=1)).usage
     assert again.cached > again.input / 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_text_held_to_a_schema_always_parses(model: LocalModel, seed: int) -> None:
     """At a temperature that makes gibberish of free text."""
     sampling = Sampling(max_tokens=150, temperature=2.0, seed=seed, json_schema=ACTION, stop=("action",))
