@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
 import random
+import time
 import traceback
+from email.utils import formatdate
 
 import pytest
 from model.conftest import CANARY
 from model.servers import (
     TOO_LONG,
+    GoogleWire,
+    OpenAIWire,
     answer,
     cut,
     drip,
@@ -20,6 +25,7 @@ from model.servers import (
     hang,
     not_json,
     other_json,
+    serving,
     stall,
     too_long,
 )
@@ -35,7 +41,7 @@ from mlagentbench.model import (
     TooLongError,
     UnavailableError,
 )
-from mlagentbench.model.faults import Fault, error_of
+from mlagentbench.model.faults import Fault, error_of, retry_after
 
 HELLO = [Message(role="user", content="Say hello.")]
 
@@ -71,6 +77,35 @@ def test_what_the_provider_asks_us_to_wait_is_kept(server, connect):
     with pytest.raises(RateLimitedError) as caught:
         connect(server).complete(HELLO, Sampling())
     assert caught.value.retry_after == 17
+
+
+def test_googles_and_openais_other_ways_to_ask_for_a_wait_are_known(connect):
+    with serving(GoogleWire()) as server:
+        reply = server.wire.error(429, "Quota exceeded.")
+        reply["error"]["details"] = [
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "33.5s"}
+        ]
+        server.does(lambda handler: handler.send(429, json.dumps(reply).encode()))
+        with pytest.raises(RateLimitedError) as caught:
+            connect(server).complete(HELLO, Sampling())
+        assert caught.value.retry_after == 33.5
+    with serving(OpenAIWire()) as server:
+        server.does(
+            fail(429, "Rate limit reached. Please try again in 250ms."), fail(429, "x", retry_after_ms="1500")
+        )
+        model = connect(server)
+        waits = []
+        for _ in range(2):
+            with pytest.raises(RateLimitedError) as caught:
+                model.complete(HELLO, Sampling())
+            waits.append(caught.value.retry_after)
+        assert waits == [0.25, 1.5]
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("3", 3), ("0", 0), ("-1", 0), ("soon", None), (None, None)])
+def test_retry_after_is_a_number_or_a_date(value, seconds):
+    assert retry_after({} if value is None else {"retry-after": value}) == seconds
+    assert retry_after({"retry-after": formatdate(time.time() + 90, usegmt=True)}) == pytest.approx(90, abs=5)
 
 
 def test_a_prompt_that_is_too_long_is_known_by_the_providers_own_words(server, connect):

@@ -332,3 +332,14 @@ def test_a_server_that_gives_the_bare_minimum_is_understood(connect):
         server.does(body({"choices": [{"message": {"content": "hi"}}]}))
         completion = connect(server, "llamacpp/mine").complete(HELLO, Sampling())
     assert (completion.text, completion.stop_reason, completion.model) == ("hi", "stop", "mine")
+
+
+def test_more_stop_sequences_than_an_api_takes_are_applied_here(connect):
+    stops = tuple("ABCDEFG")
+    for wire, most in ((OpenAIWire(), 4), (GoogleWire(), 5), (AnthropicWire(), 7)):
+        with serving(wire) as server:
+            server.does(answer("text G more"))
+            completion = connect(server).complete(HELLO, Sampling(stop=stops))
+            assert wire.seen(server.asked[-1].body)["stop"] == list(stops[:most])
+        assert completion.text == "text "
+        assert any("stop sequences" in note for note in completion.notes) == (most < 7)

@@ -24,7 +24,6 @@ from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCal
 if TYPE_CHECKING:
     from google.genai import types
 
-_MOST_STOPS = 5
 _NO_SIGNATURE = b"skip_thought_signature_validator"
 """What Gemini 3 and later take in place of a signature that was lost, as when another model made the call."""
 _UNSIGNED = re.compile(r"(?:models/)?gemini-[12](?!\d)")
@@ -34,6 +33,7 @@ _STOP_REASONS: dict[str, StopReason] = {"STOP": "stop", "MAX_TOKENS": "length", 
 
 class GoogleModel(HostedModel):
     key_variable = "GEMINI_API_KEY"
+    most_stops = 5
 
     def __init__(self, options: ModelOptions) -> None:
         from google import genai
@@ -115,7 +115,7 @@ class GoogleModel(HostedModel):
         return types.GenerateContentConfig(
             max_output_tokens=sampling.max_tokens,
             temperature=None if "temperature" in without else sampling.temperature,
-            stop_sequences=list(sampling.stop[:_MOST_STOPS])
+            stop_sequences=list(sampling.stop[: self.most_stops])
             if sampling.stop and "stop" not in without
             else None,
             seed=None if "seed" in without else sampling.seed,

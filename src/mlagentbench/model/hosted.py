@@ -51,6 +51,8 @@ class HostedModel(ABC):
 
     key_variable: str
     """Where the user keeps the key, for messages."""
+    most_stops: int | None = None
+    """How many stop sequences the API takes; None for any number."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.name = options.full_name
@@ -134,6 +136,8 @@ class HostedModel(ABC):
             )
         if "stop" in refused and sampling.stop:
             yield f"Stop sequences were applied here: the model does not take them ({refused['stop']})."
+        elif self.most_stops is not None and len(sampling.stop) > self.most_stops:
+            yield f"The API takes {self.most_stops} stop sequences; the others were applied here."
         if "seed" in refused and sampling.seed is not None:
             yield f"Seed {sampling.seed} was left out: the model does not take it ({refused['seed']})."
         if "json_schema" in refused and sampling.json_schema is not None:

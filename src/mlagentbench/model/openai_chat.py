@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from mlagentbench.model.keys import Key, find_key, need_key
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
 
-_MOST_STOPS = 4
 _BUDGETS = ("max_completion_tokens", "max_tokens")
 _STOP_REASONS: dict[str, StopReason] = {
     "stop": "stop",
@@ -48,6 +47,8 @@ PRESETS = {
 
 
 class OpenAIModel(HostedModel):
+    most_stops = 4
+
     def __init__(self, options: ModelOptions) -> None:
         from openai import OpenAI
 
@@ -85,10 +86,6 @@ class OpenAIModel(HostedModel):
     def _budget(self) -> str:
         return next((field for field in self._budgets if field not in self._refused), self._budgets[-1])
 
-    def _unknown_here(self, sampling: Sampling) -> Iterator[str]:
-        if len(sampling.stop) > _MOST_STOPS and "stop" not in self._refused:
-            yield f"{_MOST_STOPS} stop sequences were sent, which is all that the API takes; the rest was applied here."
-
     def _ask(self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool]) -> Answer:
         import openai
 
@@ -118,7 +115,7 @@ class OpenAIModel(HostedModel):
         if sampling.temperature is not None:
             body["temperature"] = sampling.temperature
         if sampling.stop:
-            body["stop"] = list(sampling.stop[:_MOST_STOPS])
+            body["stop"] = list(sampling.stop[: self.most_stops])
         if sampling.seed is not None:
             body["seed"] = sampling.seed
         if sampling.json_schema is not None:

@@ -95,9 +95,13 @@ class Retrying:
         """Why not to try again, in words; empty to go on."""
         patience = self._patience
         if failed >= patience.attempts:
-            return f"after {failed} requests"
+            return f"after {_requests(failed)}"
         if (error.retry_after or 0.0) > patience.longest_asked:
             return f"because it asks to wait {format_duration(error.retry_after or 0.0)}"
         if slept + wait > patience.total:
-            return f"after {failed} requests and {format_duration(slept)} of waiting"
+            return f"after {_requests(failed)} and {format_duration(slept)} of waiting"
         return ""
+
+
+def _requests(number: int) -> str:
+    return "one request" if number == 1 else f"{number} requests"
