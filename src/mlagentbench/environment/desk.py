@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from mlagentbench.errors import UsageError
 from mlagentbench.model import errors
 from mlagentbench.model.errors import ModelError
-from mlagentbench.model.mock import tell_replayed
 from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool, Usage
 from mlagentbench.record.events import ModelCalled, ModelRole
 from mlagentbench.record.journal import Journal
@@ -97,6 +96,8 @@ class Desk:
         for call in calls:
             self._count(call)
             if call.completion is not None and call.role in self._models:
+                from mlagentbench.model.mock import tell_replayed
+
                 tell_replayed(self._models[call.role], call.completion)
 
     def _count(self, call: ModelCalled) -> None:
