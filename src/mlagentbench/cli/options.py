@@ -116,6 +116,10 @@ model_options = combined(
     option("--fast-model", default="", help="The model that reads and sums up, if it is another."),
     option("--base-url", default="", help="Where the model is served, for servers of your own."),
     option(
+        "--model-option", "model_options", multiple=True, metavar="KEY=VALUE", mirrored=False,
+        help="Passed on to the model's provider, like threads=2 or context=16384 for local models.",
+    ),
+    option(
         "--price", "prices", multiple=True, metavar="MODEL=IN,OUT[,CACHED]", mirrored=False,
         help="What a model costs, in US dollars for a million tokens.",
     ),
@@ -133,8 +137,11 @@ def take_models(values: dict[str, Any]) -> ModelChoice:
         for name, price in parse_prices(texts).items():
             cached = () if price.cached is None else (price.cached,)
             prices[name] = (price.input, price.output, *cached)
+    options = read_settings(values.pop("model_options"))
     act, edit, fast = (values.pop(name) for name in ("model", "edit_model", "fast_model"))
-    return ModelChoice(act=act, edit=edit, fast=fast, base_url=values.pop("base_url"), prices=prices)
+    return ModelChoice(
+        act=act, edit=edit, fast=fast, base_url=values.pop("base_url"), prices=prices, options=options
+    )
 
 
 _LIMITS = {

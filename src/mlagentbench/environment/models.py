@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from mlagentbench.environment.desk import Price
 from mlagentbench.environment.watch import Watch
@@ -26,10 +26,19 @@ class ModelChoice:
     fast: str = ""
     base_url: str = ""
     prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Passed on to the provider as they are."""
 
     @classmethod
     def of(cls, request: RunRequest) -> Self:
-        return cls(request.model, request.edit_model, request.fast_model, request.base_url, request.prices)
+        return cls(
+            act=request.model,
+            edit=request.edit_model,
+            fast=request.fast_model,
+            base_url=request.base_url,
+            prices=request.prices,
+            options=request.model_options,
+        )
 
     def open(self, watch: Watch) -> tuple[dict[ModelRole, Model], Price]:
         """The models by role, none if none was named, and what they cost."""
@@ -52,7 +61,7 @@ class ModelChoice:
             return RecordedModel(name, RunFolder.open(name.removeprefix(REPLAY)))
         from mlagentbench.model.registry import load_model
 
-        return load_model(name, base_url=self.base_url or None)
+        return load_model(name, base_url=self.base_url or None, extra=self.options)
 
 
 def _unknown(name: str, usage: Usage) -> float | None:

@@ -138,6 +138,7 @@ class Setup:
             fast_model=self.models.fast,
             base_url=self.models.base_url,
             prices=dict(self.models.prices),
+            model_options=dict(self.models.options),
             seed=self.seed if seed is None else seed,
             sandbox=self.sandbox.name,
             network=self.network,

@@ -71,6 +71,8 @@ class RunRequest(BaseModel):
     fast_model: str = ""
     """The one that reads and sums up, where it is another."""
     base_url: str = ""
+    model_options: dict[str, Any] = Field(default_factory=dict)
+    """What the models' own providers were told besides: a context length, threads, a reasoning effort."""
     prices: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     """What the user said that models cost, by name."""
     seed: int
