@@ -44,7 +44,7 @@ class Effort:
 
 FULL = Effort(
     Shape("small", 1_000_000, 2), Shape("large", 200_000_000, 1_000),
-    rounds=40, executions=20, late=LATE, windows=5, tries=3,
+    rounds=40, executions=15, late=LATE, windows=4, tries=3,
 )  # fmt: skip
 QUICK = Effort(
     Shape("small", 1_000_000, 2), Shape("large", 2_000_000, 150),
@@ -68,7 +68,7 @@ def measure(effort: Effort, folder: Path) -> Iterator[Row]:
     tell("Fifty steps, ours and the copying way.")
     yield from settled(lambda: fifty_steps(ready), effort.tries)
     tell("From the command line to the first action.")
-    yield from settled(lambda: start_up(small, effort.rounds // 2 + 1), effort.tries)
+    yield from settled(lambda: start_up(small, effort.executions), effort.tries)
 
 
 @contextmanager

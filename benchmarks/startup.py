@@ -68,5 +68,5 @@ def start_up(ready: Ready, rounds: int) -> list[Row]:
 def _environment(folder: Path) -> dict[str, str]:
     """This one's, with a place for compiled code, so that nothing depends on who compiled it before."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    here = Path(__file__).parent
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONPATH": str(here)}
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [kept.get("PYTHONPATH")])])
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONPATH": path}
