@@ -31,6 +31,12 @@ ALIASES = {
     "sh": "Run Command",
     "ask": "Request Help",
     "submit": "Final Answer",
+    "explain": "Understand File",
+    "edit": "Edit Script (AI)",
+    "editlines": "Edit Script Segment (AI)",
+    "reflect": "Reflection",
+    "log": "Append Summary to Research Log",
+    "recall": "Retrieval from Research Log",
 }
 _OTHER = ("help", "quit")
 _TAKEN_AS_IT_IS = ("command", "request", "final_answer")

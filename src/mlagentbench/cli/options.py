@@ -110,6 +110,23 @@ settings_option = option(
 )  # fmt: skip
 interactive_option = option("--interactive", is_flag=True, help="You answer when the agent asks for help.")
 
+agent_options = combined(
+    option(
+        "--protocol",
+        type=click.Choice(["text", "tools", "json", "auto"]),
+        help="How the agent speaks with its model.",
+    ),
+    option("--profile", help="A named set of the agent's settings, like small for small models."),
+    option("--retrieval", is_flag=True, help="Keep a research log, and find in it what matters."),
+)
+
+
+def take_agent_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """Take the settings that have flags of their own out of a command's values."""
+    given = {name: values.pop(name) for name in ("protocol", "profile", "retrieval")}
+    return {name: value for name, value in given.items() if value}
+
+
 model_options = combined(
     option("-m", "--model", default="", help="The model that decides, as provider/name."),
     option("--edit-model", default="", help="The model that edits, if it is another."),

@@ -31,6 +31,7 @@ class Desk:
         price: Price,
         elapsed: Callable[[], float],
         tell: Callable[[ModelCalled], None],
+        seed: int,
     ) -> None:
         self._models = models
         self._journal = journal
@@ -38,6 +39,7 @@ class Desk:
         self._price = price
         self._elapsed = elapsed
         self._tell = tell
+        self._seed = seed
         self._lock = threading.Lock()
         self.replay = Replay(())
         self.tokens = 0
@@ -73,6 +75,8 @@ class Desk:
     ) -> Completion:
         """A completion, from the record while there is one. Errors are recorded too, and met again on replay."""
         model = self.model(role)
+        if sampling.seed is None:
+            sampling = sampling.model_copy(update={"seed": self._seed})
         request = Request(messages=tuple(messages), sampling=sampling, tools=tuple(tools))
         with self._lock:
             name = self._store.put(request.model_dump_json().encode())

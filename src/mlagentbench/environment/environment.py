@@ -139,7 +139,7 @@ class Environment:
         if steps:
             lost = any(step.action.name == "Python REPL" for step in steps)
             run.bench.repl = Repl(lost_state=lost)
-        self._replay = run.desk.replay = Replay(run.journal.events)
+        self._replay = run.desk.replay = Replay(run.journal.events, run.inherited)
         run.desk.take_over(event for event in run.journal.events if isinstance(event, ModelCalled))
         if not self._setup.replays:
             while (step := self._replay.skip()) is not None:

@@ -105,11 +105,19 @@ class Setup:
         started, spent = time.monotonic(), journal.elapsed()
         models, price = self.models.open(self.watch)
         desk = Desk(
-            models, journal, store, price, lambda: spent + time.monotonic() - started, self.watch.model
+            models,
+            journal,
+            store,
+            price,
+            elapsed=lambda: spent + time.monotonic() - started,
+            tell=self.watch.model,
+            seed=request.seed,
         )
         bench.desk = desk
         bench.problem = problem
-        return OpenRun(folder, journal, store, bench, desk, plan, partial(self.grader, folder), problem)
+        inherited = request.origin.step if request.origin else 0
+        grader = partial(self.grader, folder)
+        return OpenRun(folder, journal, store, bench, desk, plan, grader, problem, inherited)
 
     def grader(self, folder: RunFolder) -> Grader:
         """What grades this run; it is loaded when the first verdict is asked for."""
@@ -161,6 +169,8 @@ class OpenRun:
     plan: Layout
     grader: Callable[[], Grader]
     problem: str
+    inherited: int
+    """Steps that a fork has from the run that it was forked from."""
 
     def lay_out(self) -> None:
         """Fill the workspace for the first time. A run that was killed while doing so starts over."""
@@ -209,6 +219,8 @@ class Options(TypedDict, total=False):
     hide_actions: Iterable[str]
     services: Iterable[Service]
     devices: Iterable[str]
+    models: ModelChoice
+    """For `env.complete` and for actions that think; `run` takes them as its own argument."""
     watch: Watch
     ask: Callable[[str], str] | None
 
@@ -221,7 +233,7 @@ def make(task: str | Path, **options: Unpack[Options]) -> Environment:
     ...     problem = env.reset(seed=1)
     ...     print(env.step(mlagentbench.Action("List Files", {"dir_path": "."})))
     """
-    return Environment(new_setup(task, "own", {}, ModelChoice(), options))
+    return Environment(new_setup(task, "own", {}, options.get("models") or ModelChoice(), options))
 
 
 def new_setup(

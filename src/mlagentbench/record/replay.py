@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
@@ -18,8 +19,12 @@ class Replay:
     record, of an action that a kill cut short, are `spare`: the action is done again, and finds them there.
     """
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: Iterable[Event], inherited: int = 0) -> None:
+        """Of the steps up to `inherited`, which a fork has from another run, a call is answered whatever it asks."""
         kept = [event for event in events if isinstance(event, StepTaken | ModelCalled)]
+        while kept and isinstance(last := kept[-1], ModelCalled) and _may_succeed_now(last):
+            kept.pop()
+        self._inherited = inherited
         end = len(kept)
         while end and isinstance(last := kept[end - 1], ModelCalled) and last.inside:
             end -= 1
@@ -61,7 +66,8 @@ class Replay:
         event = self._rest[0]
         if not isinstance(event, ModelCalled):
             raise _diverged(f"calls its {role} model", _show(event.action), event.index)
-        if (event.role, event.request) != (role, request):
+        same = event.role == role and (event.request == request or self._step() <= self._inherited)
+        if not same:
             raise _diverged(f"asks its {role} model something else", "another prompt", self._step())
         self._rest.popleft()
         return event
@@ -72,10 +78,17 @@ class Replay:
         return waiting.popleft() if waiting else None
 
     def _step(self) -> int:
-        return next((event.index for event in self._rest if isinstance(event, StepTaken)), 0)
+        """The recorded step that comes next; one beyond all of them where there is none."""
+        return next((event.index for event in self._rest if isinstance(event, StepTaken)), sys.maxsize)
+
+
+def _may_succeed_now(call: ModelCalled) -> bool:
+    """Whether a call at the end of a record failed for a reason that may be gone: a server that was down, a key."""
+    return call.completion is None and call.error_kind != "TooLongError"
 
 
 def _diverged(now: str, recorded: str, step: int) -> DivergedError:
+    step = 0 if step == sys.maxsize else step
     return DivergedError(
         f"The agent diverged from its record at step {step}: it now {now}, recorded is {recorded}. "
         f"It is not deterministic, or its settings changed. "

@@ -22,6 +22,7 @@ from mlagentbench.cli import options as o
 )
 @o.model_options
 @o.settings_option
+@o.agent_options
 @o.option(
     "--runs",
     "count",
@@ -65,7 +66,7 @@ def command(
 
     wanted = Wanted(
         task=task or named_task or "",
-        settings=o.read_settings(config),
+        settings=o.read_settings(config) | o.take_agent_settings(values),
         limits=limits,
         models=models,
         folder=Path(values.pop("folder")),
