@@ -44,6 +44,11 @@ def take(env: Environment, action: Action) -> None:
         raise RuntimeError(f"{action.name}: {observation.text}")
 
 
+def typical(watch: Stopwatch, prefix: str = "") -> float:
+    """What a step of the mix costs: each kind at its median, all kinds alike."""
+    return statistics.fmean(watch.median(prefix + kind) for kind in KINDS)
+
+
 def quiet_steps(ready: Ready, env: Environment, rounds: int) -> list[Row]:
     """Steps that execute nothing, with their durable record, in turns with the yardstick."""
     watch, yardstick = Stopwatch(), Yardstick(ready.folder)
@@ -53,7 +58,7 @@ def quiet_steps(ready: Ready, env: Environment, rounds: int) -> list[Row]:
             watch.time(action.name, partial(take, env, action))
     unit = watch.median(YARDSTICK)
     told = ready.shape.told()
-    mixed = watch.median(*KINDS)
+    mixed = typical(watch)
     rows = [
         Row(f"1 KB append with fdatasync, the yardstick for {told}", unit, "ms"),
         Row(
@@ -83,9 +88,7 @@ def growth(ready: Ready, old: Environment, late: int, windows: int) -> list[Row]
                 for age in sorted(ages, reverse=bool(turn % 2)):
                     watch.time(f"{age} {action.name}", partial(take, ages[age], action))
         ages["young"].suspend()
-    early, later = (
-        statistics.fmean(watch.median(f"{age} {kind}") for kind in KINDS) for age in ("young", "old")
-    )
+    early, later = typical(watch, "young "), typical(watch, "old ")
     told = f"{later * 1e3:.2f} ms, at step {EARLY} {early * 1e3:.2f} ms"
     return [Row(f"· step {late:,} against step {EARLY}", later / early, "x", told, MOST_GROWTH)]
 
