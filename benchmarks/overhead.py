@@ -44,7 +44,7 @@ class Effort:
 
 FULL = Effort(
     Shape("small", 1_000_000, 2), Shape("large", 200_000_000, 1_000),
-    rounds=40, executions=15, late=LATE, windows=4, tries=3,
+    rounds=40, executions=15, late=LATE, windows=6, tries=3,
 )  # fmt: skip
 QUICK = Effort(
     Shape("small", 1_000_000, 2), Shape("large", 2_000_000, 150),
