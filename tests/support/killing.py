@@ -70,19 +70,22 @@ def start(mark: str, *arguments: str | Path, die: str = "", errors: Path) -> Vic
 
 def processes_marked(mark: str) -> list[str]:
     """Command lines of all processes that come from a victim: the mark is in their arguments or environment, or, in a
-    sandbox, where only these are empty, in what is mounted for them or in their folder."""
-    wanted = mark.encode()
+    sandbox, where these are bare, in what is mounted for them or in their folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                command = (entry / "cmdline").read_bytes()
-                traces = (command, *((entry / name).read_bytes() for name in ("environ", "mountinfo")))
-                if any(wanted in trace for trace in (*traces, os.fsencode((entry / "cwd").readlink()))):
-                    found.append(command.replace(b"\0", b" ").decode(errors="replace"))
-            except OSError:
-                continue
+            traces = [_read(entry / name) for name in ("cmdline", "environ", "mountinfo", "cwd")]
+            if any(mark.encode() in trace for trace in traces):
+                found.append(traces[0].replace(b"\0", b" ").decode(errors="replace"))
     return found
+
+
+def _read(trace: Path) -> bytes:
+    """What can be read of it: a process may be gone meanwhile, or hide a part of itself."""
+    try:
+        return os.fsencode(trace.readlink()) if trace.name == "cwd" else trace.read_bytes()
+    except OSError:
+        return b""
 
 
 def wait_until_gone(mark: str, seconds: float = 10.0) -> list[str]:
