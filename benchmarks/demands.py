@@ -34,7 +34,8 @@ class Row:
             demand = f"{'at least' if self.at_least else 'at most'} {shown(self.limit, self.unit)}"
         verdict = "" if self.limit is None else "yes" if self.holds else "**NO**"
         told = f" ({self.told})" if self.told else ""
-        return self.what, f"{shown(self.value, self.unit)}{told}", demand, verdict
+        again = f", measured {self.tries} times" if self.tries > 1 else ""
+        return self.what, f"{shown(self.value, self.unit)}{told}{again}", demand, verdict
 
     def as_json(self) -> dict[str, object]:
         return {**asdict(self), "holds": self.holds}

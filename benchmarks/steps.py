@@ -14,6 +14,7 @@ from places import Ready
 from tiny_task import SCRIPT, Shape
 
 from mlagentbench import Action, Environment
+from mlagentbench.workspace import remove_tree
 
 YARDSTICK = "yardstick"
 KINDS = ("List Files", "Read File", "Write File", "Append File", "Inspect Script Lines")
@@ -87,7 +88,9 @@ def growth(ready: Ready, old: Environment, late: int, windows: int) -> list[Row]
             for action in cycle(ready.shape):
                 for age in sorted(ages, reverse=bool(turn % 2)):
                     watch.time(f"{age} {action.name}", partial(take, ages[age], action))
+        finished = ages["young"].folder.path
         ages["young"].suspend()
+        remove_tree(finished)
     early, later = typical(watch, "young "), typical(watch, "old ")
     told = f"{later * 1e3:.2f} ms, at step {EARLY} {early * 1e3:.2f} ms"
     return [Row(f"· step {late:,} against step {EARLY}", later / early, "x", told, MOST_GROWTH)]
