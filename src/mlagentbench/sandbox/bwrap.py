@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
-from mlagentbench.sandbox import cgroup, seccomp, services, view
+from mlagentbench.sandbox import cgroup, leftovers, seccomp, services, view
 from mlagentbench.sandbox.launch import (
     CONTROL_VARIABLE,
     NAMESPACE,
@@ -55,6 +55,7 @@ class BubblewrapSandbox:
 
     def check(self) -> None:
         """Raise SandboxUnavailableError unless it really works here, with the flags that are used."""
+        leftovers.end_stale()
         reason = _failure()
         if reason:
             raise SandboxUnavailableError(f"bubblewrap does not work on this machine: {reason}")
@@ -84,7 +85,14 @@ def plan(job: Job, channels: Channels) -> Launch:
     argv += _folders(job, inner.shown)
     argv += ["--chdir", view.WORKSPACE, "--remount-ro", "/"]
     argv += ["--seccomp", str(filter_descriptor), "--json-status-fd", str(channels.status)]
-    argv += ["--", "/bin/sh", "-c", SHELL_GATE_EXEC if job.one_process else SHELL_GATE, "sh", *inner.argv]
+    argv += [
+        "--",
+        "/bin/sh",
+        "-c",
+        SHELL_GATE_EXEC if job.one_process else SHELL_GATE,
+        leftovers.mark(),
+        *inner.argv,
+    ]
     descriptors.append(filter_descriptor)
     confinement = NAMESPACE if not job.services else services.with_forwarder(NAMESPACE)
     return Launch(tuple(argv), environment, confinement, tuple(descriptors))
