@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.task.cache import cache_folder, locked, write_durably
+from mlagentbench.folders import cache_folder
+from mlagentbench.task.cache import locked, write_durably
 
 HOLDER = """
 import sys

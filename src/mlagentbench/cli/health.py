@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox import Finding, diagnose
-from mlagentbench.task.cache import cache_folder
 from mlagentbench.task.preparation import choose_variant, find_prepared
 from mlagentbench.task.registry import list_tasks
 from mlagentbench.units import format_size

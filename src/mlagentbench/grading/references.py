@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from mlagentbench.task.cache import cache_folder, locked, write_durably
+from mlagentbench.folders import cache_folder
+from mlagentbench.task.cache import locked, write_durably
 from mlagentbench.task.preparation import Prepared
 
 Kind = Literal["starter", "plain", "oracle"]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 DEFAULT_TIMEOUT = 600.0
@@ -29,14 +26,3 @@ class ModelOptions:
     @property
     def full_name(self) -> str:
         return f"{self.provider}/{self.name}" if self.name else self.provider
-
-
-def cache_folder() -> Path:
-    """Where limits and completions lie: `$MLAGENTBENCH_CACHE`, or where caches belong; as for the data of tasks."""
-    if own := os.environ.get("MLAGENTBENCH_CACHE"):
-        return Path(own).expanduser().absolute()
-    if (xdg := os.environ.get("XDG_CACHE_HOME")) and Path(xdg).is_absolute():
-        return Path(xdg) / "mlagentbench"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "mlagentbench"
-    return Path.home() / ".cache" / "mlagentbench"

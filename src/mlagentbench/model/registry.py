@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.folders import cache_folder
 from mlagentbench.model.caching import Cached
 from mlagentbench.model.limiting import Limited, Rates, bucket_for
-from mlagentbench.model.options import DEFAULT_TIMEOUT, ModelOptions, cache_folder
+from mlagentbench.model.options import DEFAULT_TIMEOUT, ModelOptions
 from mlagentbench.model.retrying import Patience, Retrying
 from mlagentbench.model.spec import Model
 from mlagentbench.version import __version__

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from mlagentbench.errors import UsageError
+from mlagentbench.folders import cache_folder
 from mlagentbench.model.errors import ModelError
-from mlagentbench.model.options import cache_folder
 from mlagentbench.units import format_size
 
 Progress = Callable[[str], None]

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mlagentbench.task.progress import Progress, silent
-
-
-def cache_folder() -> Path:
-    """Where data, interpreters and downloads lie: `$MLAGENTBENCH_CACHE`, or where caches belong."""
-    if own := os.environ.get("MLAGENTBENCH_CACHE"):
-        return Path(own).expanduser().absolute()
-    if (xdg := os.environ.get("XDG_CACHE_HOME")) and Path(xdg).is_absolute():
-        return Path(xdg) / "mlagentbench"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "mlagentbench"
-    return Path.home() / ".cache" / "mlagentbench"
 
 
 @contextmanager

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.errors import PreparationError
+from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox.spec import Interpreter
-from mlagentbench.task.cache import cache_folder, locked, write_durably
+from mlagentbench.task.cache import locked, write_durably
 from mlagentbench.task.progress import Lines, Progress, silent
 
 _FORMAT = 1

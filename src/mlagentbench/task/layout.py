@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlagentbench.errors import TaskError
-from mlagentbench.task.cache import cache_folder
+from mlagentbench.folders import cache_folder
 from mlagentbench.task.definition import Task
 from mlagentbench.task.preparation import Prepared
 

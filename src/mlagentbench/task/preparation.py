@@ -13,9 +13,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mlagentbench.errors import PreparationError, UsageError
+from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox.spec import Interpreter, Sandbox
 from mlagentbench.task import worker
-from mlagentbench.task.cache import cache_folder, locked, sync_folder, write_durably
+from mlagentbench.task.cache import locked, sync_folder, write_durably
 from mlagentbench.task.definition import Task
 from mlagentbench.task.interpreter import find_interpreter, interpreter_for
 from mlagentbench.task.manifest import Manifest, differences, digest_of, record

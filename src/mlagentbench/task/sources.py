@@ -12,9 +12,10 @@ import zlib
 from pathlib import Path
 
 from mlagentbench.errors import PreparationError
+from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox.spec import Interpreter
 from mlagentbench.task import worker
-from mlagentbench.task.cache import cache_folder, locked, write_durably
+from mlagentbench.task.cache import locked, write_durably
 from mlagentbench.task.definition import Source
 from mlagentbench.task.progress import Progress, silent
 

@@ -1,0 +1,18 @@
+"""Where this package keeps what can be made again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Where data, interpreters, weights and downloads lie: `$MLAGENTBENCH_CACHE`, or where caches belong."""
+    if own := os.environ.get("MLAGENTBENCH_CACHE"):
+        return Path(own).expanduser().absolute()
+    if (xdg := os.environ.get("XDG_CACHE_HOME")) and Path(xdg).is_absolute():
+        return Path(xdg) / "mlagentbench"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "mlagentbench"
+    return Path.home() / ".cache" / "mlagentbench"
