@@ -36,7 +36,7 @@ class GoogleModel(HostedModel):
     most_stops = 5
 
     def __init__(self, options: ModelOptions) -> None:
-        from google import genai
+        import google.genai as genai
         from google.genai import types
 
         super().__init__(options)
