@@ -100,13 +100,17 @@ Tree = Descendants | Namespace
 
 
 def stop_all(tree: Descendants, seconds: float = 2.0) -> None:
-    """Stop every process of it; returns when all stand still."""
+    """Stop every process of it; returns when all stand still.
+
+    One that waits in the kernel and cannot be woken (`D`) stops before it runs again. Most are there for a moment, and
+    are waited for; one that waits for a child which was stopped on its way to another program stays there.
+    """
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        running = [member.pid for member in tree.members() if member.state not in "TtZX"]
-        if not running:
+    while (now := time.monotonic()) < deadline:
+        running = [member for member in tree.members() if member.state not in "TtZX"]
+        if not running or (all(member.state == "D" for member in running) and now > deadline - 0.9 * seconds):
             return
-        _signal_each(running, signal.SIGSTOP)
+        _signal_each([member.pid for member in running], signal.SIGSTOP)
         time.sleep(0.0005)
 
 
