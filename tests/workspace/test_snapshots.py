@@ -29,13 +29,14 @@ from mlagentbench.workspace import (
 
 def make_deep(folder: Path, depth: int, mode: int = 0o755) -> None:
     """Nest folders, far beyond what a path can name, with a file at the bottom."""
-    descriptors = [os.open(folder, os.O_RDONLY)]
+    inner = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
-        os.mkdir("d" * 50, dir_fd=descriptors[-1])
-        descriptors.append(os.open("d" * 50, os.O_RDONLY, dir_fd=descriptors.pop()))
-    os.close(os.open("bottom", os.O_CREAT | os.O_WRONLY, dir_fd=descriptors[-1]))
-    os.fchmod(descriptors[-1], mode)
-    os.close(descriptors[-1])
+        os.mkdir("d" * 50, dir_fd=inner)
+        outer, inner = inner, os.open("d" * 50, os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(os.open("bottom", os.O_CREAT | os.O_WRONLY, dir_fd=inner))
+    os.fchmod(inner, mode)
+    os.close(inner)
 
 
 def test_changes_are_told_by_path(space: Workspace, folder: Path) -> None:

@@ -98,6 +98,7 @@ class Grader:
         with self._stage.folder() as folder:
             trial = self.try_out(kind, seed, folder)
             score = self.score(trial.store, trial.snapshot)
+            trial.store.close()
         return Measurement(
             score=score.value,
             seed=seed,

@@ -28,6 +28,10 @@ class Journal:
         self._size = 0
         self._where: dict[str, tuple[int, int]] = {}
 
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
     def __contains__(self, name: str) -> bool:
         return name in self._where
 

@@ -171,6 +171,11 @@ class Store:
             os.close(self._lock)
             self._lock = -1
 
+    def __del__(self) -> None:
+        """A store that was only dropped lets go of its lock; its journal is read by whoever comes next."""
+        if self._lock >= 0:
+            os.close(self._lock)
+
     def collect(self, live: Iterable[str]) -> Collected:
         """Remove every object that cannot be reached from `live`, hashes of snapshots and of single objects.
 
