@@ -11,7 +11,7 @@ import pytest
 from programs import LIMITS, run
 
 from mlagentbench.errors import SandboxUnavailableError
-from mlagentbench.sandbox import Interpreter, Job, Mount, Service, choose
+from mlagentbench.sandbox import Interpreter, Job, Mount, Service, choose, container
 from mlagentbench.sandbox.container import ContainerSandbox, Engine
 from mlagentbench.sandbox.launch import Channels
 
@@ -155,5 +155,7 @@ def test_an_engine_that_does_not_answer_is_unavailable(tmp_path: Path, monkeypat
     (tmp_path / "apptainer").write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
     (tmp_path / "apptainer").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    container._failure.cache_clear()
     with pytest.raises(SandboxUnavailableError, match="broken"):
         choose("apptainer")
+    container._failure.cache_clear()

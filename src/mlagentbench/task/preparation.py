@@ -265,8 +265,9 @@ def _finish(task: Task, variant: str, seed: int, key: str | None, building: Path
             )
         write_durably(building / "private" / "key", key.encode(), mode=0o600)
     for part in _parts(task):
-        for folder in (building / part, *(path for path in (building / part).rglob("*") if path.is_dir())):
-            folder.chmod(0o755)
+        for folder in (building / part, *(building / part).rglob("*")):
+            if folder.is_dir() and not folder.is_symlink():  # what a link leads to is not ours to change
+                folder.chmod(0o755)
     (building / "private").chmod(0o700)
     building.chmod(0o755)
     files = record(building, _parts(task))
