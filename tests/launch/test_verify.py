@@ -10,6 +10,8 @@ import pytest
 from support.acting import execute, executing, play, submitting, writing
 
 from mlagentbench import Environment, Run, verify
+from mlagentbench.grading.grade import Grade, Interval
+from mlagentbench.launch.verify import agree
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.packing import objects_of
 
@@ -158,3 +160,27 @@ def test_verifying_leaves_no_trace(made: Run) -> None:
     before = {path: path.stat().st_mtime_ns for path in made.folder.rglob("*")}
     verify(made.folder)
     assert {path: path.stat().st_mtime_ns for path in made.folder.rglob("*")} == before
+
+
+def verdict(score: float | None, success: bool = True, timed: bool = False) -> Grade:
+    interval = Interval(low=score, high=score) if timed and score is not None else None
+    return Grade(
+        task="t@1", variant="mini", valid=score is not None, score=score, interval=interval, success=success
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (verdict(0.058, timed=True), verdict(0.063, timed=True), True),
+        (verdict(0.058, timed=True), verdict(0.3, timed=True), False),
+        (verdict(0.85, timed=True), verdict(0.92, success=False, timed=True), False),
+        (verdict(0.058, timed=True), verdict(None, success=False), False),
+        (verdict(0.058), verdict(0.058), True),
+        (verdict(0.058), verdict(0.0580001), False),
+    ],
+)
+def test_a_ratio_of_times_agrees_with_a_near_one_and_a_plain_score_with_itself_alone(
+    one: Grade, other: Grade, same: bool
+) -> None:
+    assert agree(one, other) == agree(other, one) == same

@@ -195,6 +195,7 @@ def test_collecting_takes_over_the_journals_of_killed_runs(tmp_path: Path) -> No
     live, dead = killed.put(b"live"), killed.put(b"dead")
     killed.flush()
     os.close(killed._lock)
+    killed._lock = -1
     collector = Store(tmp_path / "store")
     assert collector.collect([live]).objects == 1
     assert collector.get(live) == b"live"

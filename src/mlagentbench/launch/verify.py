@@ -10,7 +10,7 @@ from mlagentbench.environment.limits import resource_limits
 from mlagentbench.environment.setup import prepared_for
 from mlagentbench.errors import MLAgentBenchError, RecordError
 from mlagentbench.grading import Grade, Grader
-from mlagentbench.grading.scoring import judge
+from mlagentbench.grading.scoring import THRESHOLD, judge
 from mlagentbench.record.events import RunEnded, StepTaken
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades
@@ -127,11 +127,14 @@ def _check_summary(folder: RunFolder, result: Verification) -> None:
 
 
 def agree(one: Grade, other: Grade) -> bool:
-    """The same number; for timed tasks the same verdict and intervals that overlap."""
+    """The same number; for timed tasks, whose times are never the same, the same verdict and nearly the same ratio.
+
+    Nearly is by less than what counts as a success, as a share of the starter's time.
+    """
     if (one.valid, one.success) != (other.valid, other.success):
         return False
-    if one.interval and other.interval:
-        return one.interval.low <= other.interval.high and other.interval.low <= one.interval.high
+    if one.interval and other.interval and one.score is not None and other.score is not None:
+        return abs(one.score - other.score) < THRESHOLD
     return one.score == other.score
 
 
