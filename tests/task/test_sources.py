@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import PreparationError
-from mlagentbench.task.definition import Source
+from mlagentbench.task.definition import KaggleSource
 from mlagentbench.task.preparation import find_prepared, prepare
 from mlagentbench.task.registry import load_task
 from mlagentbench.task.sources import fetch
 
 TRAIN = b"id,y\n" + b"".join(b"%d,%d\n" % (row, row * row) for row in range(20_000))
-SOURCE = Source(
+SOURCE = KaggleSource(
     kind="kaggle-competition",
     name="tiny-rocks",
     files=("train.csv",),
@@ -268,7 +268,7 @@ def test_a_variant_with_a_source_is_prepared_through_the_client_and_from_a_path(
 ):
     file = task.folder / "task.toml"
     file.write_text(
-        file.read_text() + f'[variants.full.source]\nkind = "kaggle-competition"\nname = "{SOURCE.name}"\n'
+        file.read_text() + f'[[variants.full.sources]]\nkind = "kaggle-competition"\nname = "{SOURCE.name}"\n'
         f'files = ["train.csv"]\npage = "{SOURCE.page}"\n'
     )
     (task.folder / "prepare.py").write_text(

@@ -140,6 +140,8 @@ def _about(task: Task) -> dict[str, object]:
 
 
 def _variant(task: Task, name: str, variant: Variant) -> VariantInfo:
-    needs = "a Kaggle account" if variant.source is not None else ""
+    needs = (
+        "a Kaggle account" if any(source.kind == "kaggle-competition" for source in variant.sources) else ""
+    )
     ready = find_prepared(task, name) is not None
     return VariantInfo(name=name, description=variant.description, needs=needs, prepared=ready)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import TaskError
 from mlagentbench.units import parse_duration, parse_size
@@ -15,6 +15,23 @@ from mlagentbench.units import parse_duration, parse_size
 Goal = Literal["minimize", "maximize"]
 Seconds = Annotated[float, BeforeValidator(parse_duration)]
 Bytes = Annotated[int, BeforeValidator(parse_size)]
+
+
+def _inside(path: str) -> str:
+    if path.startswith(("/", "~")) or "\\" in path or ".." in path.split("/"):
+        raise ValueError("must be a path inside the folder, with / between its parts")
+    return path
+
+
+def _ordered(band: tuple[float, float]) -> tuple[float, float]:
+    if band[0] > band[1]:
+        raise ValueError("must be [low, high]")
+    return band
+
+
+Inside = Annotated[str, AfterValidator(_inside)]
+"""A path that does not leave the folder that it is relative to."""
+Band = Annotated[tuple[float, float], AfterValidator(_ordered)]
 
 
 class _Strict(BaseModel):
@@ -47,20 +64,101 @@ class Limits(_Strict):
     output: Bytes | None = None
 
 
-class Source(_Strict):
-    """Where a variant's raw files come from; `prepare.py` gets the folder that they were put in."""
+class _Archive(_Strict):
+    """One file that a web server has: an archive (.tar.gz, .tgz, .tar, .zip), or a file as it is."""
 
-    kind: Literal["kaggle-competition"]
-    name: str
-    files: tuple[str, ...]
+    name: str = Field(pattern=r"^[\w.+-]+$")
+    """As the server calls the file; `--from` takes a file of this name, or a folder that holds it unpacked."""
+    url: str = Field(pattern=r"^https?://")
+    files: tuple[Inside, ...] = ()
+    """What must be there after unpacking, at these places: names, globs, or folders that end in `/`. Nothing
+    else is unpacked. Left out for a file that is no archive."""
+    md5: str = Field("", pattern=r"^([0-9a-f]{32})?$")
+    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
+
+
+class _Place(_Strict):
     page: str
     """The page that a person visits to get an account, accept rules, or download by hand."""
+    into: Inside = ""
+    """The folder, below the one that `prepare.py` gets, that the files are put into."""
+
+
+class Records(_Strict):
+    """Many files that a JSON file among `files` lists: an array of objects, one a record."""
+
+    list: Inside
+    key: str
+    """The field of an object that names its record."""
+    files: tuple[Inside, ...]
+    """Of one record; `{key}` stands for its name, as in `train/{key}/band_11.npy`."""
+
+
+class KaggleSource(_Place):
+    """Files of a Kaggle competition."""
+
+    kind: Literal["kaggle-competition"]
+    name: str = Field(pattern=r"^[\w-]+$")
+    files: tuple[Inside, ...]
+    """By the names that the competition's data page shows."""
+    records: tuple[Records, ...] = ()
+    """With `--limit N`, only the first N of each list, in the order of their names as text."""
+
+
+class HttpSource(_Archive, _Place):
+    """A file on a web server that needs no account."""
+
+    kind: Literal["http"]
+    alternatives: tuple[_Archive, ...] = ()
+    """Other forms of the same data that `--from` takes as well; `prepare.py` looks which one it got."""
+
+
+class HuggingFaceSource(_Place):
+    """Files of a repository on the Hugging Face hub."""
+
+    kind: Literal["huggingface"]
+    name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
+    """owner/repository"""
+    repo_type: Literal["dataset", "model"]
+    revision: str
+    """A commit, so that the files stay the same; a branch where there is no other way."""
+    files: tuple[Inside, ...]
+    """Names, globs, or folders that end in `/`."""
+
+
+class ListedSource(_Place):
+    """Files, one URL each, that a JSON file of another source lists, as COCO lists images."""
+
+    kind: Literal["listed"]
+    name: str = Field(pattern=r"^[\w-]+$")
+    lists: tuple[Inside, ...]
+    """JSON files, at their places in the folder that `prepare.py` gets."""
+    records: str = "images"
+    """The field that holds the array; empty where the document is the array."""
+    url: str = "coco_url"
+    file: str = "file_name"
+    """The fields of an object with the address and the name to keep the file by."""
+
+
+Source = Annotated[KaggleSource | HttpSource | HuggingFaceSource | ListedSource, Field(discriminator="kind")]
+
+
+class Bands(_Strict):
+    """Between which scores the task's own code stays, whatever the data seed; tests hold it."""
+
+    starter: Band | None = None
+    plain: Band | None = None
+    oracle: Band | None = None
 
 
 class Variant(_Strict):
     description: str
-    source: Source | None = None
-    """None: made by `prepare.py` from the seed alone."""
+    sources: tuple[Source, ...] = ()
+    """Where raw files come from; `prepare.py` gets one folder that holds them all. Empty: it makes everything
+    from the seed."""
+    requirements: tuple[str, ...] = ()
+    """What this variant needs beside the task's own requirements."""
+    bands: Bands = Bands()
 
 
 class Timing(_Strict):
@@ -107,6 +205,10 @@ class Definition(_Strict):
     published_baseline: float | None = None
     data_date: str = ""
     """When the data of `full` became public, as YYYY-MM."""
+
+    def requirements_of(self, variant: str) -> tuple[str, ...]:
+        """What the interpreter for a variant needs."""
+        return self.requirements + self.variants[variant].requirements
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def prepare(
     `sandbox` are for the scripts of original tasks, which are foreign code."""
     variant = choose_variant(task, variant)
     _check_use(task, variant, key, source)
-    interpreter = interpreter_for(task.definition.requirements, python, progress)
+    interpreter = interpreter_for(task.definition.requirements_of(variant), python, progress)
     folder = _data_folder(task, variant, seed, key)
     tell = progress or silent
     with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}", progress) as lock:
@@ -124,7 +124,7 @@ def find_prepared(
 ) -> Prepared | None:
     """The same, if everything is ready and untouched. Looks at sizes and times, not at contents."""
     variant = choose_variant(task, variant)
-    interpreter = find_interpreter(task.definition.requirements, python)
+    interpreter = find_interpreter(task.definition.requirements_of(variant), python)
     folder = _data_folder(task, variant, seed, key)
     manifest = _read_manifest(folder)
     if interpreter is None or manifest is None or _stale(task, variant, folder, manifest):
@@ -158,7 +158,7 @@ def _parts(task: Task) -> tuple[str, ...]:
 
 
 def _check_use(task: Task, variant: str, key: str | None, source: Path | None) -> None:
-    if source is not None and task.definition.variants[variant].source is None:
+    if source is not None and not task.definition.variants[variant].sources:
         raise UsageError(
             f"{task.id} makes its {variant} data itself; leave --from out, or give another --variant."
         )
@@ -184,7 +184,7 @@ def _data_seed(seed: int, key: str | None) -> int:
 
 def _fingerprint(task: Task, variant: str) -> str:
     definition = task.definition
-    source = definition.variants[variant].source
+    sources = definition.variants[variant].sources
     if task.trusted:
         files = [
             file for file in sorted(task.folder.glob("*.py")) if file.name not in _CODE_THAT_MAKES_NO_DATA
@@ -194,8 +194,8 @@ def _fingerprint(task: Task, variant: str) -> str:
     stamps = [[file.relative_to(task.folder).as_posix(), _content_stamp(task, file)] for file in files]
     identity = [
         stamps,
-        sorted(definition.requirements),
-        source.model_dump(mode="json") if source else None,
+        sorted(definition.requirements_of(variant)),
+        [source.model_dump(mode="json") for source in sources],
         [] if task.trusted else list(definition.read_only),
     ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
@@ -247,10 +247,10 @@ def _make(
     arguments: dict[str, str | int | Path | None] = {
         "variant": variant, "public": building / "public", "private": building / "private", "seed": seed,
     }  # fmt: skip
-    if (wanted := task.definition.variants[variant].source) is not None:
-        from mlagentbench.task.sources import fetch
+    if wanted := task.definition.variants[variant].sources:
+        from mlagentbench.task.sources import fetch_all
 
-        arguments["source"] = fetch(wanted, source, progress)
+        arguments["source"] = fetch_all(wanted, source, progress)
     worker.call(
         task.folder / "prepare.py", "prepare", arguments, interpreter,
         seconds=_LONGEST, failure=PreparationError, progress=progress, lock=lock,

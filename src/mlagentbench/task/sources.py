@@ -9,6 +9,7 @@ import shutil
 import sys
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from mlagentbench.errors import PreparationError
@@ -16,14 +17,21 @@ from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox.spec import Interpreter
 from mlagentbench.task import worker
 from mlagentbench.task.cache import locked, write_durably
-from mlagentbench.task.definition import Source
+from mlagentbench.task.definition import KaggleSource, Source
 from mlagentbench.task.progress import Progress, silent
 
 _LONGEST = 24 * 3600.0
 _LONGEST_SILENCE = 180.0
 
 
-def fetch(source: Source, given: Path | None, progress: Progress | None = None) -> Path:
+def fetch_all(sources: Sequence[Source], given: Path | None, progress: Progress | None = None) -> Path:
+    """One folder with the files of all `sources`."""
+    if len(sources) != 1 or not isinstance(sources[0], KaggleSource):
+        raise PreparationError("Only one source, of the kind kaggle-competition, can be fetched yet.")
+    return fetch(sources[0], given, progress)
+
+
+def fetch(source: KaggleSource, given: Path | None, progress: Progress | None = None) -> Path:
     """A folder that holds `source.files`. `given` is the archive as Kaggle names it, or it unpacked."""
     downloads = cache_folder() / "downloads"
     with locked(downloads / f"{source.name}.lock", f"the download of {source.name}", progress):
@@ -36,7 +44,7 @@ def fetch(source: Source, given: Path | None, progress: Progress | None = None) 
     return folder
 
 
-def _from_kaggle(source: Source, folder: Path, progress: Progress | None) -> Path:
+def _from_kaggle(source: KaggleSource, folder: Path, progress: Progress | None) -> Path:
     """Kaggle's client keeps files below `folder`; what arrived whole is noted, and not asked for again."""
     kept_at = folder / f"{source.name}.json"
     kept: dict[str, str] = json.loads(kept_at.read_bytes()) if kept_at.is_file() else {}
@@ -68,7 +76,7 @@ def _from_kaggle(source: Source, folder: Path, progress: Progress | None) -> Pat
     return place
 
 
-def _from_given(source: Source, given: Path, unpacked: Path) -> Path:
+def _from_given(source: KaggleSource, given: Path, unpacked: Path) -> Path:
     """The files out of an archive or a folder, without changing either."""
     if not given.exists():
         raise PreparationError(f"There is no {given} to take {source.name} from; {_by_hand(source)}.")
@@ -90,7 +98,7 @@ def _from_given(source: Source, given: Path, unpacked: Path) -> Path:
     return unpacked
 
 
-def _gather(source: Source, given: Path, unpacked: Path) -> Path:
+def _gather(source: KaggleSource, given: Path, unpacked: Path) -> Path:
     """Files that lie one folder deeper, or in zips of their own, as Kaggle's page gives them."""
     shutil.rmtree(unpacked, ignore_errors=True)
     for file in source.files:
@@ -126,7 +134,7 @@ def _extract(archive: zipfile.ZipFile, file: str, target: Path, otherwise: str) 
         raise PreparationError(f"{file} cannot be unpacked ({error}): {otherwise}.") from None
 
 
-def _look_at(file: Path, source: Source) -> None:
+def _look_at(file: Path, source: KaggleSource) -> None:
     """Refuse what is no data at all: nothing, or the web page that a lost session is answered with."""
     with file.open("rb") as stream:
         start = stream.read(512).lstrip().lower()
@@ -139,7 +147,7 @@ def _look_at(file: Path, source: Source) -> None:
     raise PreparationError(f"{file} {problem}; remove it, and {_by_hand(source)}.")
 
 
-def _by_hand(source: Source) -> str:
+def _by_hand(source: KaggleSource) -> str:
     return f"download {source.name}.zip from {source.page}/data and give --from its path"
 
 
