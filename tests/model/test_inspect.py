@@ -70,6 +70,16 @@ def test_tools_go_out_and_come_back(server, connect):
     assert server.asked[-1].body["tools"][0]["function"]["name"] == "List_Files"
 
 
+def test_a_model_with_tools_is_told_to_call_one_at_a_time_unless_it_does_not_take_that(server, connect):
+    server.does(fail(400, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model."))
+    model = connect(server, NAME, extra={"max_retries": 0})
+    completion = model.complete(HELLO, Sampling(), [TOOL])
+    model.complete(HELLO, Sampling())
+    assert [asked.body.get("parallel_tool_calls") for asked in server.asked] == [False, None, None]
+    assert completion.text == ANSWER
+    assert any("one tool at a time" in note for note in completion.notes)
+
+
 @pytest.mark.parametrize(
     ("behaviour", "error"),
     [
@@ -82,5 +92,7 @@ def test_tools_go_out_and_come_back(server, connect):
 )
 def test_faults_are_typed(behaviour, error, server, connect):
     server.does(behaviour)
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         connect(server, NAME, extra={"max_retries": 0}).complete(HELLO, Sampling())
+    assert "Say hello." not in str(raised.value), "what was asked is no part of what went wrong"
+    assert getattr(raised.value, "retry_after", None) == (3 if error is RateLimitedError else None)

@@ -289,6 +289,58 @@ def test_a_model_that_takes_no_tools_says_so_and_is_known_for_it(connect):
         assert not model.speaks_tools
 
 
+ONE_CALL = {
+    "openai": lambda sent: sent.get("parallel_tool_calls") is False,
+    "anthropic": lambda sent: sent.get("tool_choice") == {"type": "auto", "disable_parallel_tool_use": True},
+}
+
+
+@pytest.mark.parametrize("wire", [OpenAIWire(), AnthropicWire()], ids=lambda wire: wire.provider)
+def test_a_model_with_tools_is_told_to_call_one_at_a_time(wire, connect):
+    told = ONE_CALL[wire.provider]
+    with serving(wire) as server:
+        model = connect(server)
+        completion = model.complete(HELLO, Sampling(), [TOOL])
+        model.complete(HELLO, Sampling())
+        with_tools, without = (asked.body for asked in server.asked)
+    assert told(with_tools)
+    assert completion.notes == ()
+    assert not {"parallel_tool_calls", "tool_choice"} & set(without), "APIs refuse it where there is no tool"
+
+
+@pytest.mark.parametrize(
+    ("wire", "status", "words"),
+    [
+        (OpenAIWire(), 400, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model."),
+        (OpenAIWire(), 400, "Unrecognized request argument supplied: parallel_tool_calls"),
+        (OpenAIWire(), 400, 'Unknown name "parallel_tool_calls": Cannot find field.'),
+        (OpenAIWire(), 422, "body.parallel_tool_calls: Extra inputs are not permitted"),
+        (AnthropicWire(), 400, "tool_choice.disable_parallel_tool_use: Extra inputs are not permitted"),
+    ],
+)
+def test_a_server_that_does_not_know_of_calls_at_a_time_is_asked_without(wire, status, words, connect):
+    told = ONE_CALL[wire.provider]
+    with serving(wire) as server:
+        server.does(fail(status, words))
+        model = connect(server)
+        first = model.complete(HELLO, Sampling(), [TOOL])
+        again = model.complete(HELLO, Sampling(), [TOOL])
+        plain = model.complete(HELLO, Sampling())
+        sent = [asked.body for asked in server.asked]
+    assert [told(body) for body in sent] == [True, False, False, False]
+    assert all(body["tools"] for body in sent[:3]), "the tools stay"
+    assert model.speaks_tools
+    assert first.text == ANSWER
+    assert [note.partition(":")[0] for note in first.notes] == ["It was not told to call one tool at a time"]
+    assert (again.notes, plain.notes) == (first.notes, ())
+
+
+def test_the_user_may_let_a_model_call_several_tools(connect):
+    with serving(OpenAIWire()) as server:
+        connect(server, extra={"parallel_tool_calls": True}).complete(HELLO, Sampling(), [TOOL])
+        assert server.asked[-1].body["parallel_tool_calls"] is True
+
+
 def test_a_refused_answer_is_told_apart_from_an_error(connect):
     openai = OpenAIWire().reply()
     openai["choices"][0]["message"] = {

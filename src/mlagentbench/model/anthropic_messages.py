@@ -64,6 +64,7 @@ class AnthropicModel(HostedModel):
                 ("stop", ("stop_sequences",), bool(sampling.stop)),
                 ("json_schema", ("output_config", "output_format"), sampling.json_schema is not None),
                 ("tools", ("tools",), bool(tools)),
+                ("one_call", ("disable_parallel_tool_use", "tool_choice"), bool(tools)),
             )
             if sent
         }
@@ -117,6 +118,8 @@ class AnthropicModel(HostedModel):
                 }
                 for tool in tools
             ]
+            if "one_call" not in self._refused:
+                body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
         if system:
             # Tools come before the system prompt in the cached prefix, so that one mark covers both.
             body["system"] = [{"type": "text", "text": system, "cache_control": _CACHED}]

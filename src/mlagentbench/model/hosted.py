@@ -47,6 +47,9 @@ class HostedModel(ABC):
 
     A setting that the model refuses is left out from then on, and the completion says so: the same call works with
     every model, and nobody takes a result for one of a setting that was never in force.
+
+    Where the provider has a switch for it (`one_call`), a model is told to call one tool at a time: an agent takes one
+    action a reply.
     """
 
     key_variable: str
@@ -96,7 +99,7 @@ class HostedModel(ABC):
             and not (was_cut or answer.ended_at_stop)
         ):
             raise UnavailableError(f"{self.name} gave an empty completion.")
-        notes = [*self._notes(sampling), *self._unknown_here(sampling)]
+        notes = [*self._notes(sampling, tools), *self._unknown_here(sampling)]
         if not text and stop_reason == "length" and answer.usage.reasoning:
             notes.append(
                 f"All of the {sampling.max_tokens} output tokens went into hidden reasoning; give it a larger budget."
@@ -127,7 +130,7 @@ class HostedModel(ABC):
                 error = RefusedError(f"{error} It takes no tools: use the text protocol with it.")
         raise error from None
 
-    def _notes(self, sampling: Sampling) -> Iterator[str]:
+    def _notes(self, sampling: Sampling, tools: Sequence[Tool]) -> Iterator[str]:
         refused = self._refused
         if "temperature" in refused and sampling.temperature is not None:
             yield (
@@ -142,6 +145,8 @@ class HostedModel(ABC):
             yield f"Seed {sampling.seed} was left out: the model does not take it ({refused['seed']})."
         if "json_schema" in refused and sampling.json_schema is not None:
             yield f"The JSON schema was left out: the model does not take it ({refused['json_schema']})."
+        if "one_call" in refused and tools:
+            yield f"It was not told to call one tool at a time: it does not take that ({refused['one_call']})."
 
 
 def cut_at(text: str, stop: Sequence[str]) -> tuple[str, bool]:

@@ -40,6 +40,7 @@ class InspectModel(HostedModel):
                 ("seed", ("seed",), sampling.seed is not None),
                 ("json_schema", ("response_format", "json_schema"), sampling.json_schema is not None),
                 ("tools", ("tools",), bool(tools)),
+                ("one_call", ("parallel_tool_calls", "disable_parallel_tool_use"), bool(tools)),
             )
             if sent
         }
@@ -70,6 +71,7 @@ class InspectModel(HostedModel):
             stop_seqs=list(sampling.stop) if sampling.stop and "stop" not in without else None,
             seed=None if "seed" in without else sampling.seed,
             response_schema=schema,
+            parallel_tool_calls=False if tools and "one_call" not in without else None,
         )
         offered = [
             tool_api.ToolInfo(
@@ -141,14 +143,18 @@ class InspectModel(HostedModel):
 
 
 def _fault(error: BaseException) -> Fault:
-    """The fault that an error of any provider's client tells of, by the attributes that they share."""
+    """The fault that an error of any provider's client tells of, by the attributes that they share.
+
+    The innermost error counts: Inspect puts its own around it, whose words hold the whole request.
+    """
     last_attempt = getattr(error, "last_attempt", None)
     seen: BaseException | None = last_attempt.exception() if last_attempt else error
     error = seen or error
+    fault = Fault(f"{type(error).__name__}: {error}")
     while seen is not None:
         status = getattr(seen, "status_code", None) or getattr(seen, "code", None)
         if isinstance(status, int):
             headers = getattr(getattr(seen, "response", None), "headers", None) or {}
-            return Fault(str(seen), status, retry_after(headers))
+            fault = Fault(str(seen), status, retry_after(headers))
         seen = seen.__cause__ or seen.__context__
-    return Fault(f"{type(error).__name__}: {error}")
+    return fault

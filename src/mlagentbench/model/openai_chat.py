@@ -17,6 +17,8 @@ from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
 
 _BUDGETS = ("max_completion_tokens", "max_tokens")
+_FIELDS = {"json_schema": "response_format", "one_call": "parallel_tool_calls"}
+"""Where a setting is in a request, if not under its own name."""
 _STOP_REASONS: dict[str, StopReason] = {
     "stop": "stop",
     "length": "length",
@@ -78,6 +80,7 @@ class OpenAIModel(HostedModel):
                 ("seed", ("seed",), sampling.seed is not None),
                 ("json_schema", ("response_format", "json_schema"), sampling.json_schema is not None),
                 ("tools", ("tools", "tool use", "tool_choice"), bool(tools)),
+                ("one_call", ("parallel_tool_calls",), bool(tools)),
             )
             if sent
         }
@@ -137,7 +140,8 @@ class OpenAIModel(HostedModel):
                 }
                 for tool in tools
             ]
-        left_out = {"response_format" if setting == "json_schema" else setting for setting in self._refused}
+            body["parallel_tool_calls"] = False
+        left_out = {_FIELDS.get(setting, setting) for setting in self._refused}
         return {
             field: value for field, value in body.items() if field not in left_out - {self._budget, "tools"}
         }
