@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from mlagentbench.cli.main import COMMANDS, cli
@@ -22,17 +24,26 @@ This page is made by `python -m mlagentbench.cli.reference`.
 
 def commands_page() -> str:
     """The whole page as Markdown."""
-    group = click.Context(cli, info_name="mlagentbench", max_content_width=_WIDTH, terminal_width=_WIDTH)
+    top = click.Context(cli, info_name="mlagentbench", max_content_width=_WIDTH, terminal_width=_WIDTH)
     lines = [_HEAD, "| command | does |", "|---|---|"]
     lines += [f"| [`{name}`](#{name}) | {what} |" for name, what in COMMANDS.items()]
-    for name in COMMANDS:
-        command = cli.get_command(group, name)
+    lines += _commands_of(cli, top)
+    return "\n".join(lines) + "\n"
+
+
+def _commands_of(group: click.Group, parent: click.Context, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """The help of each command of a group, and of the commands of those that are groups themselves."""
+    for name in group.list_commands(parent):
+        command = group.get_command(parent, name)
         assert command is not None
         context = click.Context(
-            command, info_name=name, parent=group, max_content_width=_WIDTH, terminal_width=_WIDTH
+            command, info_name=name, parent=parent, max_content_width=_WIDTH, terminal_width=_WIDTH
         )
-        lines += [f"\n## {name}\n", "```text", command.get_help(context).rstrip(), "```"]
-    return "\n".join(lines) + "\n"
+        path = (*above, name)
+        yield f"\n{'#' * (len(path) + 1)} {' '.join(path)}\n"
+        yield from ("```text", command.get_help(context).rstrip(), "```")
+        if isinstance(command, click.Group):
+            yield from _commands_of(command, context, path)
 
 
 if __name__ == "__main__":
