@@ -24,7 +24,7 @@ CASES = [
     ("research", "tools", {"retrieval": True}),
     ("react", "text", {}),
     ("react", "tools", {}),
-    ("react", "json", {"profile": "small"}),
+    ("react", "json", {"profile": "small", "guided": False}),
     ("act", "text", {}),
     ("act", "tools", {}),
 ]

@@ -278,7 +278,7 @@ def test_blocks_that_are_too_long_for_the_fast_model_are_halved(play):
 
 def test_a_small_profile_cuts_instead_and_shows_few_actions(play):
     act = saying(writing("long.txt", LONG), reading("long.txt"), submitting(), protocol="json")
-    done = play(act, profile="small")
+    done = play(act, profile="small", guided=False)
     system = act.asked[0][0][0].content
     assert "- Read File: " in system and "- List Files: " not in system
     shown = act.asked[2][0][-1].content
@@ -351,3 +351,22 @@ def test_auto_takes_tools_where_the_model_has_them(play, able, protocol):
     act.speaks_tools = able
     assert play(act, protocol="auto").summary.ended == "submitted"
     assert bool(act.asked[0][2]) == able
+
+
+def test_a_guided_agent_is_told_what_leads_on_and_refused_the_rest(play):
+    act = saying(reading("train.py"), *STORY[1:], protocol="json")
+    done = play(act, profile="small", max_tries=2)
+    asked = [call[0][-1].content for call in act.asked]
+    assert asked[0].endswith("next action among these: Read File, Edit Script (AI), Execute Script.")
+    assert asked[1].endswith("next action among these: Edit Script (AI), Execute Script.")
+    assert "Read File leads nowhere now. Choose among: Edit Script (AI), Execute Script." in asked[2]
+    assert [step.action for step in steps_of(done)] == STORY[1:]
+    assert done.summary.ended == "submitted"
+
+
+def test_an_agent_settles_how_edits_are_asked_for(tiny_task, runs, speak_with):
+    edit = Told([completion(EDIT)])
+    speak_with(Told(replies("text", "react")), edit)
+    run(tiny_task, "react", "test/told", settings={"edit_tokens": 123, "edit_temperature": 0.1}, runs=runs)
+    ((_, sampling, _),) = edit.asked
+    assert (sampling.max_tokens, sampling.temperature) == (123, 0.1)

@@ -125,6 +125,13 @@ def test_a_reply_that_never_ends_is_refused(thinker: Thinker) -> None:
     assert not said.ok and "longer than the model may write" in said.text
 
 
+def test_a_reply_that_goes_in_circles_is_not_gone_on_with(thinker: Thinker) -> None:
+    circling = "```python\n" + "columns += ['one', 'two', 'three']\n" * 60
+    env = thinker({"text": circling, "stop_reason": "length"})
+    said = env.step(edit(script="new.py", save="new.py"))
+    assert not said.ok and "come again and again" in said.text
+
+
 @pytest.mark.parametrize(
     ("first", "last", "expected"),
     [

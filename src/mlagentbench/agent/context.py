@@ -55,6 +55,8 @@ class Context:
     """Of the steps that are not shown any more, from the research log."""
     lost: str = ""
     """Why the last decision was lost, where it was."""
+    offered: tuple[str, ...] = ()
+    """The actions to choose from next, where not all are."""
 
     def remember(self, past: Past) -> None:
         """Add a step. A plan that was not written again stays as it was."""
@@ -80,6 +82,8 @@ class Context:
             messages += speech.show(replace(past, observation=text))
         if self.lost:
             messages.append(Message(role="user", content=prompt("lost", sentence=self.lost)))
+        if self.offered:
+            messages.append(Message(role="user", content=prompt("offered", actions=", ".join(self.offered))))
         return joined(messages)
 
     def _system(self, speech: Speech) -> Message:

@@ -51,7 +51,9 @@ class JsonSpeech:
 
     def schema(self) -> dict[str, Any]:
         """Any of the actions, each with its own arguments, so that what is decoded can be carried out."""
-        return {"anyOf": [self._schema_of(name) for name in self._vocabulary.shown]}
+        return {
+            "anyOf": [self._schema_of(name) for name in self._vocabulary.offered or self._vocabulary.shown]
+        }
 
     def _schema_of(self, action: str) -> dict[str, Any]:
         text: dict[str, Any] = {"type": "string"}

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 from mlagentbench.agent.context import Context, View
+from mlagentbench.agent.guiding import leading_on
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
 from mlagentbench.agent.research_log import ResearchLog
@@ -37,11 +38,15 @@ class Loop:
         self._env = env
         self._settings = settings
         extra = ("Reflection",) if retrieval else ()
-        self._speaker = Speaker(env, settings.protocol, _vocabulary(env, settings, entries, extra))
+        vocabulary = _vocabulary(env, settings, entries, extra)
+        self._shown = vocabulary.shown
+        self._speaker = Speaker(env, settings.protocol, vocabulary)
         self._reader = Reader(env, settings)
         self._log = ResearchLog(self._reader) if retrieval else None
         self._context = Context(env.problem, short=settings.prompt == "short")
         self._sampling = Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature)
+        env.sample("edit", Sampling(max_tokens=settings.edit_tokens, temperature=settings.edit_temperature))
+        env.sample("fast", Sampling(max_tokens=settings.fast_tokens, temperature=settings.fast_temperature))
         self._told = Counter(event.text for event in env.folder.history().events if isinstance(event, Note))
 
     def run(self) -> None:
@@ -90,7 +95,9 @@ class Loop:
 
     def _decide(self) -> Decision | FormatError | None:
         """What to do next; why nothing can be read after the last try; None if a limit is reached on the way."""
-        speech = self._speaker.next()
+        offered = leading_on(self._shown, self._env.history) if self._settings.guided else ()
+        self._context.offered = offered
+        speech = self._speaker.next(offered)
         refused: list[Message] = []
         error = FormatError("")
         for _ in range(self._settings.max_tries):
@@ -99,10 +106,14 @@ class Loop:
             completion = self._ask(speech, refused)
             read = speech.read(completion)
             if isinstance(read, Decision):
-                return read
+                if not offered or read.action.name in offered:
+                    return read
+                read = FormatError(
+                    f"{read.action.name} leads nowhere now. Choose among: {', '.join(offered)}."
+                )
             error = FormatError(self._reason(read, completion))
             refused = speech.refuse(completion, prompt("retry", sentence=error.sentence))
-            speech = self._speaker.next()
+            speech = self._speaker.next(offered)
         return error
 
     def _ask(self, speech: Speech, refused: list[Message]) -> Completion:
@@ -150,4 +161,6 @@ def _vocabulary(
     for name in chosen:
         if name not in accepted:
             raise UsageError(f"The action {name!r} must be shown to be used: add --show-action {name!r}.")
-    return Vocabulary(entries, chosen, accepted, settings.prompt == "short", settings.entry_limit)
+    return Vocabulary(
+        entries, chosen, accepted, short=settings.prompt == "short", entry_limit=settings.entry_limit
+    )

@@ -42,6 +42,8 @@ class Vocabulary:
     """Actions that the model is told of."""
     accepted: tuple[str, ...]
     """Actions that it may name."""
+    offered: tuple[str, ...] = ()
+    """Those that it may choose from now; none: any."""
     short: bool = False
     """Whether the prompts are the short ones."""
     entry_limit: int | None = None

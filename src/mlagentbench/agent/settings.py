@@ -19,10 +19,13 @@ SMALL: dict[str, Any] = {
     "observations_in_context": 2,
     "observation_limit": 2_500,
     "long_observations": "cut",
+    "guided": True,
     "lost_decisions": 3,
-    "temperature": 0.0,
+    "temperature": 0.2,
+    "edit_temperature": 0.2,
     "fast_temperature": 0.0,
     "max_tokens": 700,
+    "edit_tokens": 1_500,
     "fast_tokens": 300,
     "entry_limit": 300,
 }
@@ -63,6 +66,11 @@ class LanguageSettings(Settings):
         "summarise",
         description="whether the fast model sums up what is too long, or its middle is left out",
     )
+    guided: bool = Field(
+        False,
+        description="offer only what can lead on: no action twice in a row, no edit upon an edit that was not run, "
+        "and no final answer before an edited script has run without an error",
+    )
     max_tries: int = Field(
         5, ge=1, description="replies for one decision; after each that cannot be used, the reason is told"
     )
@@ -71,6 +79,8 @@ class LanguageSettings(Settings):
     )
     temperature: float = Field(0.5, ge=0, description="of the model that decides")
     max_tokens: int = Field(2_000, ge=1, description="output tokens of one decision")
+    edit_temperature: float = Field(0.5, ge=0, description="of the model that edits")
+    edit_tokens: int = Field(4_000, ge=1, description="output tokens of one edit, before it is gone on with")
     fast_temperature: float = Field(0.01, ge=0, description="of the model that sums up")
     fast_tokens: int = Field(2_000, ge=1, description="output tokens of one summary")
     entry_limit: int | None = Field(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from mlagentbench.agent.json_protocol import JsonSpeech
@@ -12,6 +14,12 @@ from mlagentbench.environment import Environment
 from mlagentbench.errors import UsageError
 from mlagentbench.model.spec import Request
 from mlagentbench.record.events import ModelCalled
+
+_SPEECHES: dict[ProtocolName, Callable[[Vocabulary], Speech]] = {
+    "text": TextSpeech,
+    "tools": ToolSpeech,
+    "json": JsonSpeech,
+}
 
 
 class Speaker:
@@ -28,15 +36,12 @@ class Speaker:
             )
         self._recorded = _recorded(env)
         self._chosen: ProtocolName = ("tools" if able else "text") if protocol == "auto" else protocol
-        self._speeches: dict[ProtocolName, Speech] = {
-            "text": TextSpeech(vocabulary),
-            "tools": ToolSpeech(vocabulary),
-            "json": JsonSpeech(vocabulary),
-        }
+        self._vocabulary = vocabulary
 
-    def next(self) -> Speech:
-        """For the call that comes next."""
-        return self._speeches[self._recorded[0] if self._recorded else self._chosen]
+    def next(self, offered: tuple[str, ...] = ()) -> Speech:
+        """For the call that comes next, in which only some actions may be offered."""
+        speech = _SPEECHES[self._recorded[0] if self._recorded else self._chosen]
+        return speech(replace(self._vocabulary, offered=offered))
 
     def asked(self) -> None:
         """A call has been made, or replayed."""

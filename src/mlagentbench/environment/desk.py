@@ -15,6 +15,11 @@ from mlagentbench.record.replay import Replay
 from mlagentbench.workspace import Store
 
 _AT_ONCE = 4
+PUBLISHED: dict[ModelRole, Sampling] = {
+    "edit": Sampling(max_tokens=4000, temperature=0.5),
+    "fast": Sampling(max_tokens=2000, temperature=0.01),
+}
+"""How the actions that think ask, as published."""
 
 Price = Callable[[str, Usage], float | None]
 """What this much of a model costs, in US dollars; None where it is not known."""
@@ -44,6 +49,8 @@ class Desk:
         self.replay = Replay(())
         self.tokens = 0
         self.cost = 0.0
+        self.sampling = dict(PUBLISHED)
+        """How a role is asked where nothing else is said; an agent may set it when it begins."""
         self.inside = False
         """Whether an action is being performed, so that a call is part of it."""
 
@@ -57,24 +64,29 @@ class Desk:
             )
         return self._models[role]
 
-    def ask(self, role: ModelRole, prompt: str, sampling: Sampling) -> Completion:
+    def ask(self, role: ModelRole, prompt: str) -> Completion:
         """One question, one answer."""
-        return self.complete(role, [Message(role="user", content=prompt)], sampling)
+        return self.complete(role, [Message(role="user", content=prompt)])
 
-    def ask_all(self, role: ModelRole, prompts: Sequence[str], sampling: Sampling) -> list[Completion]:
+    def ask_all(self, role: ModelRole, prompts: Sequence[str]) -> list[Completion]:
         """Several questions side by side; the answers in the order of the questions."""
         if len(prompts) <= 1:
-            return [self.ask(role, prompt, sampling) for prompt in prompts]
+            return [self.ask(role, prompt) for prompt in prompts]
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(lambda prompt: self.ask(role, prompt, sampling), prompts))
+            return list(pool.map(lambda prompt: self.ask(role, prompt), prompts))
 
     def complete(
-        self, role: ModelRole, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+        self,
+        role: ModelRole,
+        messages: Sequence[Message],
+        sampling: Sampling | None = None,
+        tools: Sequence[Tool] = (),
     ) -> Completion:
         """A completion, from the record while there is one. Errors are recorded too, and met again on replay."""
         model = self.model(role)
+        sampling = sampling or self.sampling.get(role, Sampling())
         if sampling.seed is None:
             sampling = sampling.model_copy(update={"seed": self._seed})
         request = Request(messages=tuple(messages), sampling=sampling, tools=tuple(tools))

@@ -157,7 +157,11 @@ class Environment:
         role: ModelRole = "act",
     ) -> Completion:
         """Ask the run's own model. It is recorded and counted, and answered from the record on a resumed run."""
-        return self._run.desk.complete(role, messages, sampling or Sampling(), tools)
+        return self._run.desk.complete(role, messages, sampling, tools)
+
+    def sample(self, role: ModelRole, sampling: Sampling) -> None:
+        """How a model is asked from now on where a call says nothing else: by actions that think, above all."""
+        self._run.desk.sampling[role] = sampling
 
     def model(self, role: ModelRole = "act") -> Model:
         """The model in a role, for its name and what it can do; ask it through `complete`."""

@@ -16,7 +16,7 @@ from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.outcome import Outcome, refused, told
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.model.errors import ModelError
-from mlagentbench.model.spec import Message, Sampling
+from mlagentbench.model.spec import Message
 from mlagentbench.record.events import Edit
 from mlagentbench.record.steps import Observation
 
@@ -24,10 +24,10 @@ RESEARCH_LOG = "research_log.log"
 LONGEST_LOG_ENTRY = 500
 BLOCK = 10_000
 """Characters of a file that are described at once, as published."""
-EDITING = Sampling(max_tokens=4000, temperature=0.5)
-READING = Sampling(max_tokens=2000, temperature=0.01)
 _LARGEST_FILE = 5_000_000
 _MOST_CONTINUATIONS = 3
+_CIRCLE, _ROUNDS = 200, 4
+"""Characters that, seen so often, are a circle."""
 _PROMPTS = Path(__file__).with_name("prompts")
 
 A = TypeVar("A", bound=Arguments)
@@ -84,7 +84,7 @@ def understand_file(bench: Workbench, desk: Desk, args: UnderstandFile) -> Outco
         )
         for number, block in enumerate(blocks)
     ]
-    descriptions = [completion.text for completion in desk.ask_all("fast", prompts, READING)]
+    descriptions = [completion.text for completion in desk.ask_all("fast", prompts)]
     if len(descriptions) == 1:
         return told(descriptions[0])
     parts = "\n\n".join(f"Part {number}:\n{each}" for number, each in enumerate(descriptions, start=1))
@@ -95,7 +95,7 @@ def understand_file(bench: Workbench, desk: Desk, args: UnderstandFile) -> Outco
         descriptions=parts,
         things=args.things_to_look_for,
     )
-    return told(desk.ask("fast", whole, READING).text)
+    return told(desk.ask("fast", whole).text)
 
 
 class EditScript(Arguments):
@@ -169,16 +169,23 @@ def _edited_block(desk: Desk, prompt: str) -> str:
     messages = [Message(role="user", content=prompt)]
     reply = ""
     for _ in range(_MOST_CONTINUATIONS + 1):
-        completion = desk.complete("edit", messages, EDITING)
+        completion = desk.complete("edit", messages)
         reply += completion.text
         if completion.stop_reason != "length":
             return only_block(reply)
+        if _goes_in_circles(reply):
+            raise NoSingleBlockError("the same lines come again and again without an end")
         messages = [
             messages[0],
             Message(role="assistant", content=reply),
             Message(role="user", content=_prompt("go_on")),
         ]
     raise NoSingleBlockError("it is longer than the model may write")
+
+
+def _goes_in_circles(text: str) -> bool:
+    """Whether the end of a text that was cut off has been there several times before."""
+    return len(text) > _CIRCLE * _ROUNDS and text.count(text[-_CIRCLE:]) >= _ROUNDS
 
 
 def _not_saved(name: str, problem: NoSingleBlockError) -> Outcome:
@@ -217,7 +224,7 @@ class Reflection(Arguments):
 def reflection(bench: Workbench, desk: Desk, args: Reflection) -> Outcome:
     """Look back over the whole research log and reflect on something."""
     prompt = _prompt("reflect", log=_log(bench), problem=bench.problem, things=args.things_to_reflect_on)
-    return told(desk.ask("fast", prompt, READING).text)
+    return told(desk.ask("fast", prompt).text)
 
 
 class AppendSummary(Arguments):
@@ -242,7 +249,7 @@ class Retrieval(Arguments):
 @_thinks
 def retrieval(bench: Workbench, desk: Desk, args: Retrieval) -> Outcome:
     """Find in the research log what matters for the current plan."""
-    return told(desk.ask("fast", _prompt("retrieve", log=_log(bench), plan=args.current_plan), READING).text)
+    return told(desk.ask("fast", _prompt("retrieve", log=_log(bench), plan=args.current_plan)).text)
 
 
 def _log(bench: Workbench) -> str:
