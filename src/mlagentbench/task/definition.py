@@ -64,7 +64,7 @@ class Limits(_Strict):
     output: Bytes | None = None
 
 
-class _Archive(_Strict):
+class Archived(_Strict):
     """One file that a web server has: an archive (.tar.gz, .tgz, .tar, .zip), or a file as it is."""
 
     name: str = Field(pattern=r"^[\w.+-]+$")
@@ -105,11 +105,11 @@ class KaggleSource(_Place):
     """With `--limit N`, only the first N of each list, in the order of their names as text."""
 
 
-class HttpSource(_Archive, _Place):
+class HttpSource(Archived, _Place):
     """A file on a web server that needs no account."""
 
     kind: Literal["http"]
-    alternatives: tuple[_Archive, ...] = ()
+    alternatives: tuple[Archived, ...] = ()
     """Other forms of the same data that `--from` takes as well; `prepare.py` looks which one it got."""
 
 

@@ -31,6 +31,10 @@ class Manifest(BaseModel):
     variant: str
     seed: int
     keyed: bool
+    limit: int | None = None
+    """So many records at most were taken from each list of a source."""
+    given: str = ""
+    """The path that `--from` named, so that the same data can be made again."""
     fingerprint: str
     """Of what the data were made from: the script, its requirements, where raw files come from."""
     digest: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -51,6 +52,14 @@ class Prepared:
         return self.public.parent
 
 
+@dataclass(frozen=True)
+class _Raw:
+    """What was said about raw files: where they lie, if a person has them, and how many are enough."""
+
+    given: Path | None
+    limit: int | None
+
+
 def choose_variant(task: Task, variant: str | None = None) -> str:
     """The variant that was asked for; without one `mini`, or the only one that there is."""
     names = list(task.definition.variants)
@@ -72,18 +81,22 @@ def prepare(
     seed: int = 0,
     key: str | None = None,
     source: Path | None = None,
+    limit: int | None = None,
     python: str | None = None,
     progress: Progress | None = None,
     network: bool = False,
     sandbox: Sandbox | None = None,
 ) -> Prepared:
-    """Make the data ready, unless they are. `source` is what a person downloaded by hand; `network` and
-    `sandbox` are for the scripts of original tasks, which are foreign code."""
+    """Make the data ready, unless they are. `source` is what a person downloaded by hand; `limit` is for
+    tasks that can do with fewer records; `network` and `sandbox` are for the scripts of original tasks, which are
+    foreign code."""
     variant = choose_variant(task, variant)
-    _check_use(task, variant, key, source)
+    _check_use(task, variant, key, source, limit)
     interpreter = interpreter_for(task.definition.requirements_of(variant), python, progress)
-    folder = _data_folder(task, variant, seed, key)
     tell = progress or silent
+    if limit is None and (limit := _ready_limit(task, variant, seed, key)) is not None:
+        tell(f"Using the data of {task.id} ({variant}) that --limit {limit} made.")
+    folder = _data_folder(task, variant, seed, key, limit)
     with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}", progress) as lock:
         _remove_leftovers(folder)
         manifest = _read_manifest(folder)
@@ -94,16 +107,17 @@ def prepare(
                 return _prepared(task, variant, seed, folder, interpreter, manifest)
         tell(f"Making the data of {task.id}, variant {variant}, seed {seed}.")
         building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        raw = _Raw(source, limit)
         try:
             if task.trusted:
-                _make(task, variant, building, _data_seed(seed, key), source, interpreter, progress, lock)
+                _make(task, variant, building, _data_seed(seed, key), raw, interpreter, progress, lock)
             else:
                 from mlagentbench.task.foreign import make_original
 
                 make_original(
                     task, building, interpreter, sandbox=sandbox, network=network, progress=progress
                 )
-            manifest = _finish(task, variant, seed, key, building)
+            manifest = _finish(task, variant, seed, key, building, raw)
             _move_into_place(building, folder)
         finally:
             shutil.rmtree(building, ignore_errors=True)
@@ -120,12 +134,15 @@ def find_prepared(
     *,
     seed: int = 0,
     key: str | None = None,
+    limit: int | None = None,
     python: str | None = None,
 ) -> Prepared | None:
     """The same, if everything is ready and untouched. Looks at sizes and times, not at contents."""
     variant = choose_variant(task, variant)
     interpreter = find_interpreter(task.definition.requirements_of(variant), python)
-    folder = _data_folder(task, variant, seed, key)
+    if limit is None:
+        limit = _ready_limit(task, variant, seed, key)
+    folder = _data_folder(task, variant, seed, key, limit)
     manifest = _read_manifest(folder)
     if interpreter is None or manifest is None or _stale(task, variant, folder, manifest):
         return None
@@ -138,8 +155,11 @@ def remake(prepared: Prepared, folder: Path, *, key: str | None = None) -> str:
     folder.mkdir(parents=True)
     with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}") as lock:
         seed = _data_seed(prepared.seed, key)
-        _make(task, prepared.variant, folder, seed, None, prepared.interpreter, None, lock)
-        return _finish(task, prepared.variant, prepared.seed, key, folder).digest
+        made = _read_manifest(prepared.folder)
+        given = Path(made.given) if made is not None and made.given else None
+        raw = _Raw(given, made.limit if made is not None else None)
+        _make(task, prepared.variant, folder, seed, raw, prepared.interpreter, None, lock)
+        return _finish(task, prepared.variant, prepared.seed, key, folder, raw).digest
 
 
 def verify_prepared(prepared: Prepared) -> list[str]:
@@ -157,7 +177,9 @@ def _parts(task: Task) -> tuple[str, ...]:
     return ("public", "private") if task.trusted else ("public", "private", "starter")
 
 
-def _check_use(task: Task, variant: str, key: str | None, source: Path | None) -> None:
+def _check_use(task: Task, variant: str, key: str | None, source: Path | None, limit: int | None) -> None:
+    if limit is not None and not (task.trusted and _takes_limit(task)):
+        raise UsageError(f"{task.id} always takes all of its data; leave --limit out.")
     if source is not None and not task.definition.variants[variant].sources:
         raise UsageError(
             f"{task.id} makes its {variant} data itself; leave --from out, or give another --variant."
@@ -168,11 +190,35 @@ def _check_use(task: Task, variant: str, key: str | None, source: Path | None) -
         raise UsageError("An empty key keeps nothing secret; give --key a long string, or leave it out.")
 
 
-def _data_folder(task: Task, variant: str, seed: int, key: str | None) -> Path:
+def _takes_limit(task: Task) -> bool:
+    """Whether its `prepare` has a parameter of that name. The script is read, not run."""
+    try:
+        module = ast.parse((task.folder / "prepare.py").read_bytes())
+    except SyntaxError:
+        return False
+    return any(
+        isinstance(each, ast.FunctionDef)
+        and each.name == "prepare"
+        and any(parameter.arg == "limit" for parameter in (*each.args.args, *each.args.kwonlyargs))
+        for each in module.body
+    )
+
+
+def _data_folder(task: Task, variant: str, seed: int, key: str | None, limit: int | None) -> Path:
     # Two folders may hold tasks of one name, a copy under repair for instance; their data must not mix.
     where = "" if in_suite(task) else f"-{hashlib.sha256(os.fsencode(task.folder)).hexdigest()[:8]}"
     keyed = "" if key is None else f"-k{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-    return cache_folder() / "data" / f"{task.id}{where}" / f"{variant}-s{seed}{keyed}"
+    limited = "" if limit is None else f"-n{limit}"
+    return cache_folder() / "data" / f"{task.id}{where}" / f"{variant}-s{seed}{keyed}{limited}"
+
+
+def _ready_limit(task: Task, variant: str, seed: int, key: str | None) -> int | None:
+    """The largest limit that data were made with, where there are none without a limit: they are meant, then."""
+    whole = _data_folder(task, variant, seed, key, None)
+    if whole.exists():
+        return None
+    ready = (_read_manifest(folder) for folder in whole.parent.glob(f"{whole.name}-n*"))
+    return max((each.limit for each in ready if each is not None and each.limit is not None), default=None)
 
 
 def _data_seed(seed: int, key: str | None) -> int:
@@ -237,7 +283,7 @@ def _make(
     variant: str,
     building: Path,
     seed: int,
-    source: Path | None,
+    raw: _Raw,
     interpreter: Interpreter,
     progress: Progress | None,
     lock: int,
@@ -250,14 +296,19 @@ def _make(
     if wanted := task.definition.variants[variant].sources:
         from mlagentbench.task.sources import fetch_all
 
-        arguments["source"] = fetch_all(wanted, source, progress)
+        arguments["source"] = building / "source"
+        (building / "source").mkdir()
+        fetch_all(wanted, building / "source", raw.given, progress, raw.limit)
+    if raw.limit is not None:
+        arguments["limit"] = raw.limit
     worker.call(
         task.folder / "prepare.py", "prepare", arguments, interpreter,
         seconds=_LONGEST, failure=PreparationError, progress=progress, lock=lock,
     )  # fmt: skip
+    shutil.rmtree(building / "source", ignore_errors=True)
 
 
-def _finish(task: Task, variant: str, seed: int, key: str | None, building: Path) -> Manifest:
+def _finish(task: Task, variant: str, seed: int, key: str | None, building: Path, raw: _Raw) -> Manifest:
     if key is not None:
         if (building / "private" / "key").exists():
             raise PreparationError(
@@ -280,6 +331,8 @@ def _finish(task: Task, variant: str, seed: int, key: str | None, building: Path
         variant=variant,
         seed=seed,
         keyed=key is not None,
+        limit=raw.limit,
+        given=str(raw.given.expanduser().absolute()) if raw.given is not None else "",
         fingerprint=_fingerprint(task, variant),
         digest=digest_of(files),
         files=files,

@@ -1,18 +1,67 @@
-"""Downloads one file of a Kaggle competition with Kaggle's own client.
+"""Downloads files of a Kaggle competition with Kaggle's own client.
 
-Run by `sources.py` through the worker, in a process of its own, because the client prints, takes its folder
+Run by `kaggle.py` through the worker, in a process of its own, because the client prints, takes its folder
 from the environment, and may wait for ever.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
 from mlagentbench.errors import PreparationError
 
 _TOKENS = "https://www.kaggle.com/settings/api"
+_FEW = 20
+"""So many are fetched one after the other, each with the client's own progress; more are fetched side by side."""
+_AT_ONCE = 4
+_BETWEEN_LINES = 2.0
 
 
-def download(competition: str, file: str, page: str) -> str:
-    """The path of the file, in the client's cache; a download that was cut goes on where it stopped."""
+def download(competition: str, files: str, page: str, journal: Path) -> int:
+    """Fetch `files`, a JSON list; each that has arrived whole is noted in `journal` at once.
+
+    A download that was cut goes on where it stopped.
+    """
+    wanted: list[str] = json.loads(files)
+    noting = threading.Lock()
+
+    def fetch(file: str) -> None:
+        path = Path(_download(competition, file, page))
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        status = path.stat()
+        line = {"file": file, "size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": digest}
+        with noting, journal.open("a", encoding="utf-8") as stream_of_notes:
+            stream_of_notes.write(json.dumps(line) + "\n")
+
+    if len(wanted) <= _FEW:
+        for file in wanted:
+            fetch(file)
+        return len(wanted)
+    told = time.monotonic()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        running = [pool.submit(fetch, file) for file in wanted]
+        try:
+            for done, each in enumerate(as_completed(running), start=1):
+                each.result()
+                if time.monotonic() - told >= _BETWEEN_LINES or done == len(wanted):
+                    told = time.monotonic()
+                    print(
+                        f"{competition}: {done:,} of {len(wanted):,} files, {done / len(wanted):.0%}",
+                        flush=True,
+                    )
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return len(wanted)
+
+
+def _download(competition: str, file: str, page: str) -> str:
+    """The path of the file, in the client's cache."""
     by_hand = f"or download {file} from {page}/data by hand and give --from its folder"
     try:
         import kagglehub  # type: ignore[import-untyped,unused-ignore]
