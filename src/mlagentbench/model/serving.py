@@ -1,4 +1,4 @@
-"""llama.cpp's own server, in this process: behind a socket that is ours alone, or at an address for others."""
+"""llama.cpp's own server, in this process: behind a key that is ours alone, or at an address for others."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import http.client
 import importlib
 import json
 import os
-import shutil
+import secrets
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
+from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import ModelError, RefusedError, TooLongError, UnavailableError
 
 DEFAULT_CONTEXT = 8192
@@ -43,17 +44,19 @@ class Offer:
     """Tokens of prompt and output together."""
     threads: int = 1
     host: str = LOOPBACK
-    """An address, or the path of a socket that does not exist yet and ends with `.sock`."""
     port: int = DEFAULT_PORT
-    """0: any that is free. Not used with a socket."""
+    """0: any that is free."""
     name: str = ""
     """What the model is called in answers; the file's name if empty."""
+    key: str = field(default="", repr=False)
+    """What a request must bring; nothing if empty."""
 
 
 class Served:
     """A model that is loaded and answers requests until it is closed."""
 
     def __init__(self, offer: Offer) -> None:
+        _refuse_taken(offer.host, offer.port)
         try:
             self._server: Any = _start(offer, _SILENT)
         except RuntimeError:
@@ -78,6 +81,20 @@ def serve(offer: Offer) -> Served:
     return Served(offer)
 
 
+def _refuse_taken(host: str, port: int) -> None:
+    """Before a model is loaded for nothing: see whether its address is to be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"{host}:{port} cannot be listened at: {reason}. Choose another --port (0 is any free one) or --host."
+        ) from None
+
+
 def _start(offer: Offer, verbosity: int) -> Any:
     library = _library()
     params = library.CommonParams()
@@ -90,6 +107,7 @@ def _start(offer: Offer, verbosity: int) -> Any:
     params.cache_ram_mib = _PROMPTS_KEPT_MIB
     params.hostnames = [offer.host]
     params.port = offer.port
+    params.api_keys = [offer.key] if offer.key else []
     params.verbosity = verbosity
     params.ui = False
     params.endpoint_slots = False
@@ -110,8 +128,8 @@ def _library() -> ModuleType:
 
 def _explanation(offer: Offer) -> str:
     """llama.cpp says why only on standard error, which belongs to the whole process; so ask it in another one."""
-    host = offer.host.removesuffix(".sock") + "-again.sock" if offer.host.endswith(".sock") else offer.host
-    command = [sys.executable, "-m", __name__, str(offer.file), str(offer.context), host, str(offer.port)]
+    what = map(str, (offer.file, offer.context, offer.host, offer.port))
+    command = [sys.executable, "-m", __name__, *what]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_LONGEST_EXPLANATION, check=False
@@ -129,36 +147,19 @@ def _explain(file: str, context: str, host: str, port: str) -> None:
         sys.exit(1)
 
 
-class _Socket(http.client.HTTPConnection):
-    """A connection to a server behind a socket in the file system."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost")
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(str(self._path))
-
-
 class Engine:
-    """A loaded model. It is asked through a socket in a folder that only this user may enter, because a request
-    over a connection, unlike a call of the library, ends when Ctrl-C ends the wait for it."""
+    """A loaded model. It is asked over a connection, because a request, unlike a call of the library, ends when Ctrl-C
+    ends the wait for it. It listens on loopback, and a key that only this process knows keeps everybody else out, code
+    of agents above all. There is nothing on disk that a killed process could leave behind."""
 
     def __init__(self, offer: Offer) -> None:
-        # The kernel takes paths of sockets of about a hundred characters.
-        where = tempfile.gettempdir()
-        self._folder = Path(
-            tempfile.mkdtemp(prefix="mlagentbench-", dir=where if len(where) < 60 else "/tmp")
-        )
-        self._socket = self._folder / "model.sock"
         self.lock = threading.Lock()
         """Held while a request is answered: one model answers one at a time."""
-        try:
-            self._served = serve(Offer(offer.file, offer.context, offer.threads, host=str(self._socket)))
-        except ModelError:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        key = secrets.token_urlsafe()
+        self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        self._served = serve(replace(offer, host=LOOPBACK, port=0, key=key))
+        self.address = self._served.address
+        """Where it listens, on loopback."""
 
     @cached_property
     def _properties(self) -> dict[str, Any]:
@@ -179,9 +180,9 @@ class Engine:
         return self._request("POST", path, text.encode("utf-8", "replace"))
 
     def _request(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
-        connection = _Socket(self._socket)
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc)
         try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
+            connection.request(method, path, body, self._headers)
             answer = connection.getresponse()
             status, content = answer.status, json.loads(answer.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -194,7 +195,6 @@ class Engine:
 
     def close(self) -> None:
         self._served.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _error(status: int, content: Any) -> ModelError:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +20,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import ModelError, RefusedError, TooLongError
 from mlagentbench.model.local import LocalModel
 from mlagentbench.model.options import ModelOptions
+from mlagentbench.model.serving import Offer, loaded
 from mlagentbench.model.spec import Message, Sampling, Tool, ToolCall
 
 pytestmark = pytest.mark.xdist_group("local-model")
@@ -136,6 +142,44 @@ def test_ctrl_c_ends_a_completion_at_once(model: LocalModel) -> None:
         model.complete(user("Tell everything."), endless)
     after = model.complete(user("Say hello."), Sampling(max_tokens=2))
     assert after.latency < 20
+
+
+def test_a_killed_process_leaves_nothing_behind(smollm2: Path) -> None:
+    """Neither where temporary files go, nor at home, nor where it was started."""
+    program = f"""
+import sys
+from mlagentbench.model.local import LocalModel
+from mlagentbench.model.spec import Message, Sampling
+
+model = LocalModel({str(smollm2)!r}, context=512)
+model.complete([Message(role="user", content="Say hello.")], Sampling(max_tokens=1))
+print("answered", flush=True)
+sys.stdin.read()
+"""
+    # A short path: sockets in a longer one would be put elsewhere.
+    with tempfile.TemporaryDirectory() as place:
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ) | {"TMPDIR": place, "HOME": place},
+            cwd=place,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "answered\n"
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert list(Path(place).iterdir()) == []
+
+
+def test_nobody_else_may_ask_it(smollm2: Path) -> None:
+    engine = loaded(Offer(smollm2, context=1024))
+    assert engine.ask("/tokenize", {"content": "hello"})["tokens"]
+    for key in ("", "Bearer ", "Bearer none"):
+        request = urllib.request.Request(f"{engine.address}/tokenize", b"{}", {"Authorization": key})
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(request, timeout=60)
 
 
 def test_a_damaged_file_is_refused_in_words(

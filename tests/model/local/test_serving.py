@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,7 +101,33 @@ def test_the_list_tells_what_is_here_and_fetch_does_nothing_twice(smollm2: Path)
     assert files["local/smollm2-135m"] == str(smollm2)
 
 
-def test_a_name_that_does_not_exist_is_wrong_use() -> None:
-    done = subprocess.run([*COMMAND, "fetch", "smollm2"], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["fetch", "smollm2"], "Did you mean 'smollm2-135m'?"),
+        (["serve", "local/smollm"], "Did you mean 'smollm2-135m'?"),
+        (["serve", "gpt"], "Known are qwen2.5-coder-1.5b and smollm2-135m."),
+        (["serve", "nowhere/some.gguf"], "nowhere/some.gguf. local/ takes a known name, or the path of a"),
+        (["lst"], "Try 'mlagentbench model --help' for help."),
+    ],
+)
+def test_a_name_that_does_not_exist_is_wrong_use(asked: list[str], told: str) -> None:
+    done = subprocess.run([*COMMAND, *asked], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "smollm2-135m" in done.stderr
+    assert told in done.stderr
+
+
+def test_an_address_that_is_taken_is_wrong_use_and_said_before_anything_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "never-read.gguf"
+    file.touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [*COMMAND, "serve", str(file), "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"127.0.0.1:{port} cannot be listened at: Address already in use" in done.stderr
+    assert "Choose another --port" in done.stderr
+    elsewhere = subprocess.run(
+        [*COMMAND, "serve", str(file), "--host", "192.0.2.1"], capture_output=True, text=True, check=False
+    )
+    assert (elsewhere.returncode, "or --host" in elsewhere.stderr) == (2, True)
