@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from support.origins import Origins, serving
 
-from mlagentbench.task.definition import Task
+from mlagentbench.task.definition import Source, Task
 from mlagentbench.task.new import new_task
+from mlagentbench.task.progress import Progress
 from mlagentbench.task.registry import load_task
+from mlagentbench.task.sources import fetch_all
 
 
 @pytest.fixture
@@ -38,3 +42,29 @@ def original(cache: Path, tmp_path: Path) -> Path:
     (folder / "scripts" / "eval.py").write_text("def get_score(folder):\n    return 1.0\n")
     (folder / "mlagentbench.toml").write_text("requirements = []\n")
     return folder
+
+
+@pytest.fixture
+def origins(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Origins]:
+    """The servers that raw files come from."""
+    with serving(monkeypatch, tmp_path / "home") as served:
+        yield served
+
+
+@pytest.fixture
+def fetch(cache: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Fetches into a folder of its own each time."""
+
+    def fetch(
+        source: Source | Sequence[Source],
+        given: Path | None = None,
+        progress: Progress | None = None,
+        limit: int | None = None,
+    ) -> Path:
+        folder = tmp_path / f"source-{len(list(tmp_path.glob('source-*')))}"
+        folder.mkdir()
+        sources = source if isinstance(source, Sequence) else [source]
+        fetch_all(sources, folder, given, progress, limit)
+        return folder
+
+    return fetch

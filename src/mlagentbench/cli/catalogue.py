@@ -90,12 +90,14 @@ def prepare(
     seed: int = 0,
     key: str | None = None,
     source: Path | None = None,
+    limit: int = 0,
     python: str | None = None,
     network: bool = False,
     sandbox: str = "auto",
     progress: Progress | None = None,
 ) -> Prepared:
-    """Make the data of a task ready, unless they are. `source` is what you downloaded by hand.
+    """Make the data of a task ready, unless they are. `source` is what you downloaded by hand; a `limit` takes so
+    many records at most, for tasks that have a great many.
 
     >>> import mlagentbench
     >>> mlagentbench.prepare("house-price").variant                                        # doctest: +SKIP
@@ -109,6 +111,7 @@ def prepare(
         seed=seed,
         key=key,
         source=source,
+        limit=limit,
         python=python,
         progress=progress,
         network=network,

@@ -87,15 +87,16 @@ def prepare(
     network: bool = False,
     sandbox: Sandbox | None = None,
 ) -> Prepared:
-    """Make the data ready, unless they are. `source` is what a person downloaded by hand; `limit` is for
-    tasks that can do with fewer records; `network` and `sandbox` are for the scripts of original tasks, which are
-    foreign code."""
+    """Make the data ready, unless they are. `source` is what a person downloaded by hand. `limit` is for
+    tasks that can do with fewer records: 0 takes all, None whatever is ready, and all where nothing is. `network`
+    and `sandbox` are for the scripts of original tasks, which are foreign code."""
     variant = choose_variant(task, variant)
     _check_use(task, variant, key, source, limit)
     interpreter = interpreter_for(task.definition.requirements_of(variant), python, progress)
     tell = progress or silent
     if limit is None and (limit := _ready_limit(task, variant, seed, key)) is not None:
         tell(f"Using the data of {task.id} ({variant}) that --limit {limit} made.")
+    limit = limit or None
     folder = _data_folder(task, variant, seed, key, limit)
     with locked(folder.with_name(f"{folder.name}.lock"), f"the data of {task.id}", progress) as lock:
         _remove_leftovers(folder)
@@ -178,7 +179,7 @@ def _parts(task: Task) -> tuple[str, ...]:
 
 
 def _check_use(task: Task, variant: str, key: str | None, source: Path | None, limit: int | None) -> None:
-    if limit is not None and not (task.trusted and _takes_limit(task)):
+    if limit and not (task.trusted and _takes_limit(task)):
         raise UsageError(f"{task.id} always takes all of its data; leave --limit out.")
     if source is not None and not task.definition.variants[variant].sources:
         raise UsageError(

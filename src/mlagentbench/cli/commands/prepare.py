@@ -18,6 +18,10 @@ from mlagentbench.cli import options as o
 @o.option(
     "--from", "source", type=click.Path(path_type=Path), mirrored=False, help="What you downloaded by hand."
 )
+@o.option(
+    "--limit", type=click.IntRange(1), mirrored=False, metavar="N",
+    help="So many records of each list at most, for tasks that have a great many.",
+)  # fmt: skip
 @o.python_option
 @o.option(
     "--network", type=click.Choice(["on", "off"]), default="off", help="For scripts of original-format tasks."
@@ -30,6 +34,7 @@ def command(
     data_seed: int,
     key: str | None,
     source: Path | None,
+    limit: int | None,
     python: str | None,
     network: str,
     as_json: bool,
@@ -57,6 +62,7 @@ def command(
                 seed=data_seed,
                 key=key,
                 source=source,
+                limit=limit or 0,
                 python=python,
                 network=network == "on",
                 progress=lambda line: screen.line((line, "dim")),

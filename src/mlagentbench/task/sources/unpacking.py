@@ -79,21 +79,18 @@ class Archive:
                     )
                 target = folder / place
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("xb") as out:
-                    self._copy(member, out)
+                self._unpack(member, target)
         if places:
             raise PreparationError(self._complaint(f"no longer holds {next(iter(places))}"))
 
-    def _copy(self, member: _Member, out: IO[bytes]) -> None:
+    def _unpack(self, member: _Member, target: Path) -> None:
         stream = member.open()
         if stream is None:
             raise PreparationError(self._complaint(f"holds a link or a device in place of {member.name}"))
         copied = 0
-        with stream:
-            while block := stream.read(_BLOCK):
+        with stream, target.open("xb") as out:
+            while (block := stream.read(_BLOCK)) and copied <= member.size:
                 copied += len(block)
-                if copied > member.size:
-                    break
                 out.write(block)
         if copied != member.size:
             raise PreparationError(self._complaint(f"holds a {member.name} that is not as long as it says"))
