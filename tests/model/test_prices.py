@@ -34,6 +34,19 @@ def test_a_dated_name_has_the_price_of_its_model():
     assert cost(usage, "anthropic/claude-haiku-4-5-20251001") == 1
 
 
+def test_a_dated_name_with_a_price_of_its_own_has_that():
+    usage = Usage(input=MILLION, output=MILLION)
+    assert cost(usage, "openai/gpt-4o-2024-05-13") == 20
+    assert cost(usage, "openai/gpt-4o-2024-08-06") == cost(usage, "openai/gpt-4o") == 12.5
+
+
+def test_cached_input_costs_less_at_every_provider_that_has_a_cache():
+    usage = Usage(input=MILLION, cached=MILLION)
+    assert cost(usage, "google/gemini-2.5-flash") == pytest.approx(0.03)
+    usage = Usage(input=100_000, cached=50_000, cache_written=50_000)
+    assert cost(usage, "openai/gpt-5.6-sol") == pytest.approx(0.02 + 0.25)
+
+
 @pytest.mark.parametrize(
     "model", ["openai/gpt-4.1-something", "openai/gpt-99", "together/x/y", "openai/gpt-4.10"]
 )
