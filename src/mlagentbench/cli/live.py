@@ -13,6 +13,7 @@ from mlagentbench.cli.screen import Part, Screen, cleaned
 from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
 from mlagentbench.environment.workbench import how_it_ended
 from mlagentbench.launch.run import Run
+from mlagentbench.model.errors import ModelError
 from mlagentbench.record import Action, RunFolder
 from mlagentbench.record.events import ModelCalled, StepTaken
 from mlagentbench.units import format_duration
@@ -107,9 +108,15 @@ def _last_written(line: str) -> str:
 
 @contextmanager
 def resumable(watch: LiveWatch) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into the line that goes on with the run."""
+    """Turn Ctrl-C, SIGTERM and a model that cannot be had into the line that goes on with the run."""
     try:
         yield
+    except ModelError as error:
+        if watch.folder is None:
+            raise
+        place = shlex.quote(str(watch.folder.path))
+        click.echo(f"mlagentbench: {error}\nGo on with:\n  mlagentbench resume {place}", err=True)
+        raise click.exceptions.Exit(error.exit_status) from None
     except KeyboardInterrupt:
         place = str(watch.folder.path) if watch.folder else "last" if watch.steps else ""
         if place:

@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -128,10 +129,10 @@ def take_agent_settings(values: dict[str, Any]) -> dict[str, Any]:
 
 
 model_options = combined(
-    option("-m", "--model", default="", help="The model that decides, as provider/name."),
-    option("--edit-model", default="", help="The model that edits, if it is another."),
-    option("--fast-model", default="", help="The model that reads and sums up, if it is another."),
-    option("--base-url", default="", help="Where the model is served, for servers of your own."),
+    option("-m", "--model", help="The model that decides, as provider/name."),
+    option("--edit-model", help="The model that edits, if it is another."),
+    option("--fast-model", help="The model that reads and sums up, if it is another."),
+    option("--base-url", help="Where the model is served, for servers of your own."),
     option(
         "--model-option", "model_options", multiple=True, metavar="KEY=VALUE", mirrored=False,
         help="Passed on to the model's provider, like threads=2 or context=16384 for local models.",
@@ -143,22 +144,58 @@ model_options = combined(
 )  # fmt: skip
 
 
-def take_models(values: dict[str, Any]) -> ModelChoice:
-    """Take what was said of models out of a command's values."""
-    from mlagentbench.environment.models import ModelChoice
+def take_models(values: dict[str, Any], before: ModelChoice | None = None) -> ModelChoice:
+    """Take what was said of models, and of calling them, out of a command's values; the rest is as it was before."""
+    from mlagentbench.environment.models import ModelChoice, changed_calls
 
-    prices: dict[str, tuple[float, ...]] = {}
-    if texts := values.pop("prices"):
-        from mlagentbench.model.prices import parse_prices
+    models = before or ModelChoice()
+    if (act := values.pop("model")) is not None:
+        models = models.with_act(act)
+    names = {"edit": "edit_model", "fast": "fast_model", "base_url": "base_url"}
+    said = {field: value for field, name in names.items() if (value := values.pop(name)) is not None}
+    if options := read_settings(values.pop("model_options")):
+        said["options"] = options
+    said["prices"] = {**models.prices, **_prices(values.pop("prices"))}
+    return replace(models, **said, calls=changed_calls(models.calls, take_calls(values)))
 
-        for name, price in parse_prices(texts).items():
-            cached = () if price.cached is None else (price.cached,)
-            prices[name] = (price.input, price.output, *cached)
-    options = read_settings(values.pop("model_options"))
-    act, edit, fast = (values.pop(name) for name in ("model", "edit_model", "fast_model"))
-    return ModelChoice(
-        act=act, edit=edit, fast=fast, base_url=values.pop("base_url"), prices=prices, options=options
-    )
+
+def _prices(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    if not texts:
+        return {}
+    from mlagentbench.model.prices import parse_prices
+
+    return {
+        name: (price.input, price.output, *(() if price.cached is None else (price.cached,)))
+        for name, price in parse_prices(texts).items()
+    }
+
+
+_CALLS = {
+    "model_timeout": "timeout",
+    "model_retries": "retries",
+    "model_patience": "patience",
+    "rpm": "rpm",
+    "tpm": "tpm",
+    "model_cache": "cache",
+}
+
+call_options = combined(
+    option("--model-timeout", type=DURATION, help="Time for one reply of a hosted model (10m)."),
+    option("--model-retries", type=click.IntRange(0, 1000), help="Requests after one that failed (7)."),
+    option("--model-patience", type=DURATION, help="Waiting between the requests for one reply (15m)."),
+    option("--rpm", type=click.FloatRange(0, min_open=True), help="Requests a minute of each model."),
+    option("--tpm", type=click.FloatRange(0, min_open=True), help="Tokens a minute of each model."),
+    option(
+        "--model-cache/--no-model-cache", default=None,
+        help="Answer what was asked before from disk (off).",
+    ),
+)  # fmt: skip
+
+
+def take_calls(values: dict[str, Any]) -> dict[str, Any]:
+    """Take what was said of calling models out of a command's values, by the names that the record has for it."""
+    given = {field: values.pop(name) for name, field in _CALLS.items()}
+    return {field: value for field, value in given.items() if value is not None}
 
 
 _LIMITS = {

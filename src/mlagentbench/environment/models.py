@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
+
+from pydantic import ValidationError
 
 from mlagentbench.environment.desk import Price
 from mlagentbench.environment.watch import Watch
+from mlagentbench.errors import UsageError
+from mlagentbench.model.options import CallOptions
 from mlagentbench.model.spec import Model, Usage
 from mlagentbench.record.events import ModelRole
 from mlagentbench.record.folder import RunFolder
@@ -28,9 +32,11 @@ class ModelChoice:
     prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     """Passed on to the provider as they are."""
+    calls: CallOptions = field(default_factory=CallOptions)
 
     @classmethod
     def of(cls, request: RunRequest) -> Self:
+        """Those of a recorded run."""
         return cls(
             act=request.model,
             edit=request.edit_model,
@@ -38,6 +44,28 @@ class ModelChoice:
             base_url=request.base_url,
             prices=request.prices,
             options=request.model_options,
+            calls=request.model_calls,
+        )
+
+    def with_act(self, name: str) -> Self:
+        """The same, with another model that decides. Where it is another provider's, the server and what the provider
+        was told start afresh: they were not meant for it."""
+        if name.partition("/")[0] == self.act.partition("/")[0]:
+            return replace(self, act=name)
+        return replace(self, act=name, base_url="", options={})
+
+    def entered_in(self, request: RunRequest) -> RunRequest:
+        """`request`, of a run that uses these models."""
+        return request.model_copy(
+            update={
+                "model": self.act,
+                "edit_model": self.edit,
+                "fast_model": self.fast,
+                "base_url": self.base_url,
+                "prices": dict(self.prices),
+                "model_options": dict(self.options),
+                "model_calls": self.calls,
+            }
         )
 
     def open(self, watch: Watch) -> tuple[dict[ModelRole, Model], Price]:
@@ -59,9 +87,32 @@ class ModelChoice:
             from mlagentbench.record.answers import RecordedModel
 
             return RecordedModel(name, RunFolder.open(name.removeprefix(REPLAY)))
+        from mlagentbench.model.limiting import Rates
         from mlagentbench.model.registry import load_model
+        from mlagentbench.model.retrying import Patience
 
-        return load_model(name, base_url=self.base_url or None, extra=self.options)
+        return load_model(
+            name,
+            base_url=self.base_url or None,
+            extra=self.options,
+            timeout=self.calls.timeout,
+            patience=Patience.within(self.calls.retries, self.calls.patience),
+            rates=Rates(self.calls.rpm, self.calls.tpm),
+            cache=self.calls.cache,
+        )
+
+
+def changed_calls(calls: CallOptions, user: Mapping[str, Any] | None) -> CallOptions:
+    """How models are called, with what the user now says instead."""
+    try:
+        return CallOptions.model_validate(calls.model_dump() | dict(user or {}))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = ".".join(map(str, problem["loc"]))
+        known = ", ".join(CallOptions.model_fields)
+        raise UsageError(
+            f"Models cannot be called with this {name!r}: {problem['msg']}. What can be said: {known}."
+        ) from None
 
 
 def _unknown(name: str, usage: Usage) -> float | None:

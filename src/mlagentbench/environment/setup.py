@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -16,7 +16,7 @@ from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import changed_limits, resource_limits, run_limits
-from mlagentbench.environment.models import ModelChoice
+from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
@@ -128,7 +128,7 @@ class Setup:
 
     def request(self, seed: int | None) -> RunRequest:
         task = self.prepared.task
-        return RunRequest(
+        request = RunRequest(
             id=new_run_id(),
             created=time.time(),
             version=__version__,
@@ -141,12 +141,6 @@ class Setup:
             python=self.python or "",
             agent=self.agent,
             settings=dict(self.settings),
-            model=self.models.act,
-            edit_model=self.models.edit,
-            fast_model=self.models.fast,
-            base_url=self.models.base_url,
-            prices=dict(self.models.prices),
-            model_options=dict(self.models.options),
             seed=self.seed if seed is None else seed,
             sandbox=self.sandbox.name,
             network=self.network,
@@ -155,6 +149,7 @@ class Setup:
             host=this_host(),
             origin=self.origin,
         )
+        return self.models.entered_in(request)
 
 
 @dataclass
@@ -276,6 +271,7 @@ def recorded_setup(
     key: str | None = None,
     sandbox: str | None = None,
     limits: Mapping[str, Any] | None = None,
+    calls: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
     replays: bool = True,
@@ -284,6 +280,7 @@ def recorded_setup(
     request = folder.request()
     watch = watch or Silence()
     prepared = prepared_for(request, key, watch.note)
+    models = ModelChoice.of(request)
     return Setup(
         prepared=prepared,
         sandbox=choose(sandbox or request.sandbox),
@@ -293,7 +290,7 @@ def recorded_setup(
         experiment=folder.path.parents[2].name,
         agent=request.agent,
         settings=request.settings,
-        models=ModelChoice.of(request),
+        models=replace(models, calls=changed_calls(models.calls, calls)),
         seed=request.seed,
         key=key,
         python=request.python or None,

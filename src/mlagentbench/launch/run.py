@@ -59,14 +59,18 @@ def resume(
     key: str | None = None,
     sandbox: str | None = None,
     limits: Mapping[str, Any] | None = None,
+    calls: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
 ) -> Run:
-    """Go on with a run that was stopped or killed. One that has ended is only graded, if it was not."""
+    """Go on with a run that was stopped or killed. One that has ended is only graded, if it was not.
+
+    `limits` and `calls` hold those of its limits and of its `CallOptions` that shall be others from now on.
+    """
     folder = RunFolder.open(run)
     request = folder.request()
     built, _ = build_agent(request.agent, request.settings)
-    setup = recorded_setup(folder, key=key, sandbox=sandbox, limits=limits, watch=watch, ask=ask)
+    setup = recorded_setup(folder, key=key, sandbox=sandbox, limits=limits, calls=calls, watch=watch, ask=ask)
     return _drive(Environment(setup), built)
 
 
@@ -75,7 +79,7 @@ def fork(
     step: int,
     *,
     agent: str | None = None,
-    model: str | None = None,
+    model: str | ModelChoice | None = None,
     settings: Mapping[str, Any] | None = None,
     seed: int | None = None,
     key: str | None = None,
@@ -85,7 +89,8 @@ def fork(
 ) -> Run:
     """A new run that begins as `run` did, up to and including `step`, and goes on from there.
 
-    The same agent is replayed through those steps; another one starts after them.
+    The same agent is replayed through those steps; another one starts after them. `model` is the one that decides
+    from there on, or all that is to be said of models.
     """
     source = RunFolder.open(run)
     request = source.request()
@@ -97,11 +102,13 @@ def fork(
     if settings is None:
         settings = request.settings if same_agent else {}
     built, kept = build_agent(agent or request.agent, settings)
-    copy = request.model_copy(
+    models = ModelChoice.of(request)
+    if model is not None:
+        models = models.with_act(model) if isinstance(model, str) else model
+    copy = models.entered_in(request).model_copy(
         update={
             "id": new_run_id(),
             "agent": agent or request.agent,
-            "model": request.model if model is None else model,
             "settings": kept,
             "seed": request.seed if seed is None else seed,
             "limits": changed_limits(request.limits, limits),

@@ -6,7 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 DEFAULT_TIMEOUT = 600.0
+
+
+class CallOptions(BaseModel):
+    """How a run's models are called: how long, how often and how fast. A record keeps all of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    timeout: float = Field(DEFAULT_TIMEOUT, gt=0)
+    """Seconds within which a whole reply must arrive."""
+    retries: int = Field(7, ge=0, le=1000)
+    """Requests that may follow one that failed in passing."""
+    patience: float = Field(900.0, ge=0)
+    """Seconds of waiting between the requests for one completion."""
+    rpm: float | None = Field(None, gt=0)
+    """Requests a minute of one model, by all processes of this machine; None is no limit."""
+    tpm: float | None = Field(None, gt=0)
+    """Tokens a minute, likewise."""
+    cache: bool = False
+    """Whether what was asked before is answered from disk."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,21 @@ class Patience:
     jitter: float = 0.25
     """Part of each wait that is left to chance, so that runs do not come back together."""
 
+    @classmethod
+    def within(cls, retries: int, total: float) -> Patience:
+        """So many requests after the first, with `total` seconds between all of them: where the usual waits would be
+        longer than that, each is as much shorter. A provider may ask for a third of it at once."""
+        waits = sum(min(cls.longest, cls.first * 2.0**number) for number in range(retries))
+        rounding = 1 - 1e-9  # waits that add up to a hair more than all would cost the last retry
+        share = min(1.0, total * rounding / waits) if waits else 1.0
+        return cls(
+            attempts=retries + 1,
+            first=cls.first * share,
+            longest=cls.longest * share,
+            longest_asked=total / 3,
+            total=total,
+        )
+
 
 class Retrying:
     """`model`, with requests that fail in passing made again.

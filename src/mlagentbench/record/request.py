@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mlagentbench.model.options import CallOptions
+
 
 class Origin(BaseModel):
     """The run and step that a fork goes on from."""
@@ -73,6 +75,8 @@ class RunRequest(BaseModel):
     base_url: str = ""
     model_options: dict[str, Any] = Field(default_factory=dict)
     """What the models' own providers were told besides: a context length, threads, a reasoning effort."""
+    model_calls: CallOptions = Field(default_factory=CallOptions)
+    """How long, how often and how fast models are asked."""
     prices: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     """What the user said that models cost, by name."""
     seed: int

@@ -16,7 +16,8 @@ from mlagentbench.cli import options as o
 @o.option(
     "-a", "--agent", help="Another agent; it starts after that step. Without it, the same one is replayed."
 )
-@o.option("-m", "--model", help="Another model, as provider/name.")
+@o.model_options
+@o.call_options
 @o.settings_option
 @o.option("--seed", type=int, help="Another seed.")
 @o.folder_option
@@ -36,7 +37,8 @@ def command(
 ) -> None:
     """Try something else from a step of a run.
 
-    The new run lies beside the old one, begins as that did up to and including the step, and goes on from there.
+    The new run lies beside the old one, begins as that did up to and including the step, and goes on from there. What
+    is not said is as it was; the server and the options of a model are not passed on to one of another provider.
     """
     limits = o.take_limits(values)
     from mlagentbench.cli.finding import find_run
@@ -44,10 +46,12 @@ def command(
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.running import told, watch_for
     from mlagentbench.cli.screen import open_screen
+    from mlagentbench.environment.models import ModelChoice
     from mlagentbench.launch.run import fork
 
     found = find_run(run, folder)
     request = found.request()
+    models = o.take_models(values, ModelChoice.of(request))
     o.warn_of_gaps(request.sandbox, request.network)
     o.find_own_agents(agent or request.agent)
     screen = open_screen(json=as_json)
@@ -58,7 +62,7 @@ def command(
             found.path,
             step,
             agent=agent,
-            model=values["model"],
+            model=models,
             settings=settings or ({} if agent else None),
             seed=values["seed"],
             key=values["key"],

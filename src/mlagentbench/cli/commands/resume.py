@@ -15,6 +15,7 @@ from mlagentbench.cli import options as o
 @o.folder_option
 @o.key_option
 @o.sandbox_option
+@o.call_options
 @o.limit_options
 @o.interactive_option
 @o.json_option
@@ -32,7 +33,7 @@ def command(
     RUN is a run's folder, its id, the beginning of one, or `last`. The agent starts again from the beginning and is
     answered from the record until the record is used up. A run that has ended is only graded, if it was not.
     """
-    limits = o.take_limits(values)
+    limits, calls = o.take_limits(values), o.take_calls(values)
     from mlagentbench.cli.finding import find_run
     from mlagentbench.cli.live import resumable, succeeded, tell_end
     from mlagentbench.cli.machine import print_json
@@ -48,7 +49,9 @@ def command(
     watch = watch_for(screen, request.agent)
     with resumable(watch):
         ask = o.ask_person if interactive else None
-        result = resume(found.path, key=key, sandbox=sandbox, limits=limits, watch=watch, ask=ask)
+        result = resume(
+            found.path, key=key, sandbox=sandbox, limits=limits, calls=calls, watch=watch, ask=ask
+        )
     tell_end(screen, result)
     if as_json:
         print_json({"runs": [told(result)]})

@@ -21,6 +21,7 @@ from mlagentbench.cli import options as o
     help="starter, oracle, human, scripted, research, react, act, or module:Class.",
 )
 @o.model_options
+@o.call_options
 @o.settings_option
 @o.agent_options
 @o.option(
