@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("local-model")
 
 COMMAND = str(Path(sys.executable).with_name("mlagentbench"))
 STEPS = 5
-BUDGET = 500
+BUDGET = 250
 ACTIONS = ["List Files", "Read File", "Execute Script"]
 """Without a final answer, so that nothing but the limit ends the run."""
 
@@ -39,23 +39,25 @@ def test_a_real_model_takes_five_steps_that_all_parse_and_is_graded(
     assert done.returncode in (0, 1), done.stderr
     (told,) = json.loads(done.stdout)["runs"]
     summary = told["summary"]
-    assert (summary["ended"], summary["steps"], summary["model_calls"]) == ("limit", STEPS, STEPS)
+    assert (summary["ended"], summary["steps"]) == ("limit", STEPS)
     assert summary["grade"]["valid"] or summary["grade"]["reason"]
 
     folder = RunFolder.open(told["folder"])
     events = folder.history().events
     steps = [event for event in events if isinstance(event, StepTaken)]
     calls = [event for event in events if isinstance(event, ModelCalled)]
-    assert len(steps) == STEPS and [event.name for event in events if isinstance(event, LimitHit)] == [
-        "steps"
-    ]
-    assert not [event.text for event in events if isinstance(event, Note)], "nothing was lost on the way"
-    for step, call in zip(steps, calls, strict=True):
+    assert len(steps) == STEPS and summary["model_calls"] == len(calls)
+    assert [event.name for event in events if isinstance(event, LimitHit)] == ["steps"]
+    assert not [event.text for event in events if isinstance(event, Note)], "no decision was lost"
+    # Names of files have no longest length, so that a reply may be cut at its budget. All others are decisions.
+    whole = [call.completion for call in calls if call.completion and call.completion.stop_reason != "length"]
+    for step, completion in zip(steps, whole, strict=True):
         assert step.action.name in ACTIONS
         all_actions()[step.action.name].arguments.model_validate(step.action.args)
-        assert call.completion is not None and call.completion.stop_reason == "stop"
-        written = json.loads(call.completion.text)
+        written = json.loads(completion.text)
         assert (written["action"], written["action_input"]) == (step.action.name, step.action.args)
+    for call in calls:
+        assert call.completion is not None
         assert call.completion.usage.input > 0 and 0 < call.completion.usage.output <= BUDGET
         asked = Request.model_validate_json(folder.store().get(call.request))
         assert asked.sampling.json_schema is not None and asked.messages
