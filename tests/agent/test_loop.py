@@ -282,7 +282,7 @@ def test_a_small_profile_cuts_instead_and_shows_few_actions(play):
     system = act.asked[0][0][0].content
     assert "- Read File: " in system and "- List Files: " not in system
     shown = act.asked[2][0][-1].content
-    assert len(shown) < 2_700 and "characters left out" in shown and shown.endswith("line 2999\n")
+    assert len(shown) < 1_700 and "characters left out" in shown and shown.endswith("line 2999\n")
     schema = act.asked[0][1].json_schema
     assert [each["properties"]["action"]["const"] for each in schema["anyOf"]] == [
         "Read File", "Edit Script (AI)", "Execute Script", "Final Answer",

@@ -17,7 +17,7 @@ SMALL: dict[str, Any] = {
     "actions": ("Read File", "Edit Script (AI)", "Execute Script", "Final Answer"),
     "steps_in_context": 2,
     "observations_in_context": 2,
-    "observation_limit": 2_500,
+    "observation_limit": 1_500,
     "long_observations": "cut",
     "guided": True,
     "lost_decisions": 3,
