@@ -77,6 +77,11 @@ def oracle_is_hardly_better(task: Path) -> None:
     (task / "solution" / "train.py").write_text((task / "starter" / "train.py").read_text())
 
 
+def bands_are_elsewhere(task: Path) -> None:
+    file = task / "task.toml"
+    file.write_text(file.read_text() + "[variants.mini.bands]\noracle = [1000.0, 2000.0]\n")
+
+
 def grade_with(body: str) -> Callable[[Path], None]:
     """A grader with another body; `truth` and the submission's lines are at hand."""
 
@@ -222,6 +227,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "there is no oracle": (oracle_is_missing, "the oracle beats the starter by the threshold"),
     "the oracle crashes": (oracle_crashes, "the oracle beats the starter by the threshold"),
     "the oracle is hardly better": (oracle_is_hardly_better, "the oracle beats the starter by the threshold"),
+    "scores lie out of the stated bands": (bands_are_elsewhere, "scores lie in their stated bands"),
     "rows are matched by position": (by_position, "the order of rows does not matter"),
     "a constant succeeds": (constants_succeed, "worthless: constant (the first row's values)"),
     "values dealt at random succeed": (anything_succeeds, "worthless: random (values dealt to other ids)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 
 def test_list_shows_every_variant_with_what_it_needs(place):
     told = place("list").stdout
@@ -58,6 +60,54 @@ def test_doctor_tells_what_works_and_the_command_for_what_does_not(place):
     assert any(check["state"] == "works" for name, check in checks.items() if name.startswith("sandbox"))
     place.environment["MLAGENTBENCH_CACHE"] = str(place.folder / "empty")
     assert "mlagentbench prepare house-price" in place("doctor").stdout
+
+
+def test_info_and_doctor_say_what_of_a_tasks_needs_is_missing_and_the_command_that_helps(place):
+    place.environment.update({"MLAGENTBENCH_CACHE": str(place.folder / "empty"), "HOME": str(place.folder)})
+    for name in ("KAGGLE_API_TOKEN", "KAGGLE_KEY"):
+        place.environment.pop(name, None)
+    variants = {each["name"]: each for each in place.json("info", "house-price")["variants"]}
+    mini, full = variants["mini"]["missing"], variants["full"]["missing"]
+    assert [need["what"] for need in mini] == [
+        "its interpreter (with numpy, pandas, scikit-learn, scipy)", "its data",
+    ]  # fmt: skip
+    assert {need["command"] for need in mini} == {"mlagentbench prepare house-price"}
+    assert full[0]["command"] == "export KAGGLE_API_TOKEN=…" and "kaggle.com/settings/api" in full[0]["what"]
+    assert full[-1]["command"] == "mlagentbench prepare house-price --variant full"
+    told = place("info", "house-price").stdout
+    assert "missing: its data" in told and "export KAGGLE_API_TOKEN=…" in told
+    checks = {check["name"]: check for check in place.json("doctor")["checks"]}
+    assert "lacks its interpreter (with numpy" in checks["task house-price"]["detail"]
+    assert "house-price" in checks["kaggle"]["detail"] and checks["kaggle"]["state"] == "optional"
+    place.environment["KAGGLE_API_TOKEN"] = "x"
+    variants = {each["name"]: each for each in place.json("info", "house-price")["variants"]}
+    assert all("token" not in need["what"] for need in variants["full"]["missing"])
+
+
+def test_a_client_that_is_not_installed_is_told_with_the_extra_that_brings_it(monkeypatch):
+    from mlagentbench.task import needs
+
+    monkeypatch.setattr(needs.importlib.util, "find_spec", lambda name: None)
+    (kaggle,) = needs.client_missing("kaggle-competition")
+    assert kaggle.command.endswith("-m pip install 'mlagentbench[kaggle]'")
+    (hub,) = needs.client_missing("huggingface")
+    assert hub.command.endswith("-m pip install 'mlagentbench[hub]'")
+
+
+def test_an_audit_of_several_tasks_ends_with_a_table_that_can_be_kept(place):
+    place("new-task", "mine")
+    told = place(
+        "audit", "./mine", place.task, place.folder / "nothing", "--save", "table.json", status=1
+    ).stdout
+    assert "ball@1 (mini)" in told and "mine@1 (mini)" in told and "oracle gains" in told
+    assert "no task folder" in told
+    kept = json.loads((place.folder / "table.json").read_text())
+    assert [row["task"] for row in kept] == ["ball@1", "mine@1"]
+    place("audit", "./mine", "--save", "table.json")
+    assert len(json.loads((place.folder / "table.json").read_text())) == 2
+    (row,) = place.json("audit", "./mine")["table"]
+    assert row["oracle_gain"] > row["plain_gain"] >= 0 and row["ok"] and row["memory"] > 0
+    assert "Name the tasks, or give --all" in place("audit", status=2).stderr
 
 
 def test_without_a_sandbox_the_doctor_calls_it_broken_and_names_one_command():

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from mlagentbench.auditing import outputs, tables
+from mlagentbench.auditing.bands import outside
 from mlagentbench.auditing.leaks import leaking_columns, reachable_files
 from mlagentbench.auditing.report import AuditReport, Item
 from mlagentbench.environment.limits import resource_limits, run_limits
@@ -67,6 +68,7 @@ class Auditor:
         progress: Progress,
     ) -> None:
         self._prepared = prepared
+        self._bands = prepared.task.definition.variants[prepared.variant].bands
         self._key = key
         self._starter_runs = starter_runs
         self._progress = progress
@@ -90,6 +92,8 @@ class Auditor:
         self._check("the oracle beats the starter by the threshold", lambda: self._measure("oracle", 1))
         self._check("the starter's noise is below the threshold", self._noise)
         self._check("the untouched starter does not succeed", self._starter_fails)
+        if self._bands.model_dump(exclude_none=True):
+            self._check("scores lie in their stated bands", self._in_bands)
         if "oracle" in self._trials:
             self._check("grading twice gives the same verdict", self._same_verdict)
             if self._prepared.task.definition.program is None:
@@ -183,6 +187,13 @@ class Auditor:
 
     def _grade(self, store: Store, snapshot: str) -> Grade:
         return self._grader.grade(store, snapshot)
+
+    def _in_bands(self) -> str:
+        if told := outside(self._bands, self._scores):
+            raise BrokenPromiseError(
+                f"Here {', '.join(told)}; mend the task, or the bands of {self._prepared.variant} in task.toml."
+            )
+        return "those that were measured"
 
     def _starter_fails(self) -> str:
         if "starter" not in self._trials:

@@ -13,6 +13,7 @@ from mlagentbench.grading.references import References, read_references
 from mlagentbench.record.request import RunLimits
 from mlagentbench.sandbox import choose
 from mlagentbench.task.definition import Limits, Metric, Task, Variant
+from mlagentbench.task.needs import missing, needs_in_words
 from mlagentbench.task.preparation import Prepared, choose_variant, find_prepared
 from mlagentbench.task.preparation import prepare as prepare_task
 from mlagentbench.task.problem import problem_text
@@ -20,12 +21,22 @@ from mlagentbench.task.progress import Progress
 from mlagentbench.task.registry import list_tasks, load_task
 
 
+class MissingInfo(BaseModel):
+    what: str
+    command: str
+    """What helps, as it is typed."""
+
+
 class VariantInfo(BaseModel):
     name: str
     description: str
     needs: str
     """What a person must have for it; empty where nothing."""
+    requirements: tuple[str, ...]
+    """What it needs beside the task's own."""
     prepared: bool
+    missing: builtins.list[MissingInfo]
+    """What of its needs this machine lacks, in the order in which it is to be mended."""
 
 
 class TaskInfo(BaseModel):
@@ -143,8 +154,12 @@ def _about(task: Task) -> dict[str, object]:
 
 
 def _variant(task: Task, name: str, variant: Variant) -> VariantInfo:
-    needs = (
-        "a Kaggle account" if any(source.kind == "kaggle-competition" for source in variant.sources) else ""
+    lacking = [MissingInfo(what=need.what, command=need.command) for need in missing(task, name)]
+    return VariantInfo(
+        name=name,
+        description=variant.description,
+        needs=needs_in_words(variant),
+        requirements=variant.requirements,
+        prepared=not lacking,
+        missing=lacking,
     )
-    ready = find_prepared(task, name) is not None
-    return VariantInfo(name=name, description=variant.description, needs=needs, prepared=ready)

@@ -15,7 +15,8 @@ from typing import Literal
 
 from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox import Finding, diagnose
-from mlagentbench.task.preparation import choose_variant, find_prepared
+from mlagentbench.task.needs import KAGGLE_TOKENS, client_missing, kaggle_credentials, missing
+from mlagentbench.task.preparation import choose_variant
 from mlagentbench.task.registry import list_tasks
 from mlagentbench.units import format_size
 
@@ -44,7 +45,7 @@ def doctor() -> list[Check]:
     >>> [check.name for check in mlagentbench.doctor()][0]
     'python'
     """
-    return [_python(), *_sandboxes(diagnose()), _cache(), *_tasks(), _gpus(), _kaggle()]
+    return [_python(), *_sandboxes(diagnose()), _cache(), *_tasks(), _gpus(), _kaggle(), _hub()]
 
 
 def _python() -> Check:
@@ -95,15 +96,12 @@ def _tasks() -> Iterator[Check]:
         variant = choose_variant(
             task, None if "mini" in task.definition.variants else next(iter(task.definition.variants))
         )
-        if find_prepared(task, variant) is not None:
+        lacking = missing(task, variant)
+        if not lacking:
             yield Check(f"task {task.name}", "works", f"{variant} is prepared")
         else:
-            yield Check(
-                f"task {task.name}",
-                "optional",
-                f"{variant} is not prepared",
-                f"mlagentbench prepare {task.name}",
-            )
+            detail = f"{variant} is not prepared; it lacks {' and '.join(need.what for need in lacking)}"
+            yield Check(f"task {task.name}", "optional", detail, lacking[0].command)
 
 
 def _gpus() -> Check:
@@ -125,16 +123,30 @@ def _gpus() -> Check:
 
 
 def _kaggle() -> Check:
-    """Whether there are credentials; they are not read."""
-    files = [Path.home() / ".kaggle" / name for name in ("access_token", "kaggle.json")]
-    named = [name for name in ("KAGGLE_API_TOKEN", "KAGGLE_KEY") if os.environ.get(name)]
-    where = [*named, *(str(file) for file in files if file.is_file())]
-    if importlib.util.find_spec("kagglehub") is None:
-        detail = "its client is not installed; only full variants with data from Kaggle need it"
-        return Check("kaggle", "optional", detail, f"{sys.executable} -m pip install 'mlagentbench[kaggle]'")
-    if not where:
-        detail = (
-            "no credentials; only full variants with data from Kaggle need them (see kaggle.com/settings/api)"
+    """Whether full variants with data from Kaggle can be fetched."""
+    who = _tasks_from("kaggle-competition")
+    if lacking := client_missing("kaggle-competition"):
+        return Check("kaggle", "optional", f"its client is not installed; {who}", lacking[0].command)
+    if not (where := kaggle_credentials()):
+        return Check(
+            "kaggle", "optional", f"no credentials (see {KAGGLE_TOKENS}); {who}", "export KAGGLE_API_TOKEN=…"
         )
-        return Check("kaggle", "optional", detail, "export KAGGLE_API_TOKEN=…")
     return Check("kaggle", "works", f"credentials in {where[0]}")
+
+
+def _hub() -> Check:
+    """Whether full variants with data from the Hugging Face hub can be fetched."""
+    if lacking := client_missing("huggingface"):
+        detail = f"its client is not installed; {_tasks_from('huggingface')}"
+        return Check("hugging face hub", "optional", detail, lacking[0].command)
+    return Check("hugging face hub", "works", "its client is installed; no account is needed")
+
+
+def _tasks_from(kind: str) -> str:
+    """Which tasks need it."""
+    names = [
+        task.name
+        for task in list_tasks()
+        if any(source.kind == kind for each in task.definition.variants.values() for source in each.sources)
+    ]
+    return f"only full variants of {', '.join(names)} need it" if names else "no task needs it"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlagentbench.auditing import page
+from mlagentbench.auditing.overview import Row
 from mlagentbench.cli.catalogue import TaskInfo
 from mlagentbench.cli.screen import Part, Screen
 from mlagentbench.cli.words import estimate, number, percent, verdict
 from mlagentbench.evaluation.groups import Group, undecided
 from mlagentbench.record import RunFolder
 from mlagentbench.record.summary import read_summary
+from mlagentbench.units import format_size
 
 
 def group_table(screen: Screen, groups: Sequence[Group]) -> None:
@@ -52,6 +55,32 @@ def task_table(screen: Screen, tasks: Sequence[TaskInfo]) -> None:
                 ]
             )
     screen.table(["task", "variant", "data", "metric", "needs", "what"], rows)
+
+
+def audit_table(screen: Screen, rows: Sequence[Row]) -> None:
+    """One row an audited task; gains are over the starter, room is what the oracle gains over the plain model."""
+    cells: list[list[Part]] = []
+    for row in rows:
+        spread = f" ± {page.number(row.spread)}" if row.spread is not None else ""
+        cells.append(
+            [
+                (f"{row.task} ({row.variant})", "name"),
+                f"{page.number(row.starter)}{spread}",
+                page.number(row.plain),
+                page.number(row.oracle),
+                page.percent(row.plain_gain),
+                page.percent(row.oracle_gain),
+                page.percent(row.room),
+                page.seconds(row.starter_seconds, row.plain_seconds, row.oracle_seconds),
+                format_size(row.memory) if row.memory is not None else "–",
+                ("holds", "good") if row.ok else ("fails", "bad"),
+            ]
+        )
+    columns = [
+        "task", ">starter", ">plain", ">oracle", ">plain gains", ">oracle gains", ">room", ">CPU time",
+        ">memory", "audit",
+    ]  # fmt: skip
+    screen.table(columns, cells)
 
 
 def run_table(screen: Screen, runs: Sequence[RunFolder]) -> None:

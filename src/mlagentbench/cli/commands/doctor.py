@@ -29,10 +29,11 @@ def command(as_json: bool) -> None:
             "broken": ("✗ ", "bad"),
         }
         screen = open_screen()
+        width = max(len(check.name) for check in checks) + 2
         for check in checks:
-            screen.line(marks[check.state], (f"{check.name:<20}", "name"), check.detail)
+            screen.line(marks[check.state], (f"{check.name:<{width}}", "name"), check.detail)
             if check.command:
-                screen.line((" " * 22 + "mend it with: ", "dim"), check.command)
+                screen.line((" " * (width + 2) + "mend it with: ", "dim"), check.command)
         screen.line()
         if broken:
             screen.line(

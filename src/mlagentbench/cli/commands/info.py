@@ -41,9 +41,12 @@ def command(task: str, variant: str | None, as_json: bool) -> None:
         if words:
             screen.line((f"{label:<12}", "label"), words)
     for each in details.variants:
-        state = "ready" if each.prepared else f"`mlagentbench prepare {task} --variant {each.name}`"
         needs = f"; needs {each.needs}" if each.needs else ""
-        screen.line((f"{each.name:<12}", "label"), f"{each.description} ({state}{needs})")
+        more = f"; needs {', '.join(each.requirements)} too" if each.requirements else ""
+        state = "ready" if each.prepared else "not ready"
+        screen.line((f"{each.name:<12}", "label"), f"{each.description} ({state}{needs}{more})")
+        for lacking in each.missing:
+            screen.line(" " * 12, ("missing: ", "warn"), lacking.what, (f"   {lacking.command}", "dim"))
     for kind in ("starter", "plain", "oracle"):
         if scores := details.references.scores(kind):
             screen.line(
