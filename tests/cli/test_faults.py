@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from model.servers import (
     serving,
     stall,
 )
+from support.providers import decision
 
 from mlagentbench.record.events import ModelCalled
 from mlagentbench.record.folder import RunFolder
@@ -50,10 +50,6 @@ FAILING = {1, 4, 7}
 """Of every ten requests."""
 
 
-def decision(action: str, **args: object) -> Behaviour:
-    return answer(f"Thought: I go on.\nAction: {action}\nAction Input: {json.dumps(args)}")
-
-
 class Plan:
     """What the server does, request by request: three of ten fail, each time in the next way."""
 
@@ -63,8 +59,8 @@ class Plan:
 
     def __iter__(self) -> Iterator[Behaviour]:
         good = itertools.chain(
-            [decision("Execute Script", script_name="train.py")],
-            itertools.repeat(decision("List Files", dir_path=".")),
+            [answer(decision("Execute Script", script_name="train.py"))],
+            itertools.repeat(answer(decision("List Files", dir_path="."))),
         )
         for number in itertools.count():
             if number % 10 in FAILING:

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 from model.servers import OpenAIWire, Server, answer, fail, hang, serving
+from support.providers import cache_with_shared_data, decision
 
 KEY = {"OPENAI_API_KEY": "sk-of-the-tests"}
 DEFAULTS = {"timeout": 600.0, "retries": 7, "patience": 900.0, "rpm": None, "tpm": None, "cache": False}
-
-
-def decision(action: str, **args: object) -> str:
-    return f"Thought: I go on.\nAction: {action}\nAction Input: {json.dumps(args)}"
 
 
 EXECUTE = answer(decision("Execute Script", script_name="train.py"))
@@ -31,12 +28,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def place(place, tmp_path):
     """With a key, and a cache whose data are the shared ones and whose answers and limits are its own."""
-    shared = Path(place.environment["MLAGENTBENCH_CACHE"])
-    own = tmp_path / "cache"
-    own.mkdir()
-    for kept in ("data", "interpreters", "references"):
-        (shared / kept).mkdir(exist_ok=True)
-        (own / kept).symlink_to(shared / kept)
+    own = cache_with_shared_data(Path(place.environment["MLAGENTBENCH_CACHE"]), tmp_path / "cache")
     place.environment.update(KEY, MLAGENTBENCH_CACHE=str(own))
     return place
 

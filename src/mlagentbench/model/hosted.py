@@ -7,11 +7,12 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.model.errors import RefusedError, UnavailableError
 from mlagentbench.model.faults import Fault, error_of, quote, refused_setting
+from mlagentbench.model.keys import without_keys
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
 
@@ -90,6 +91,7 @@ class HostedModel(ABC):
                 self._leave_out_or_raise(failure.fault, sampling, tools)
                 begun = time.monotonic()
         ended = time.monotonic()
+        said, answer = answer, _without_keys(answer)
         text, was_cut = cut_at(answer.text, sampling.stop)
         stop_reason = "stop" if was_cut and answer.stop_reason == "length" else answer.stop_reason
         if (
@@ -100,6 +102,8 @@ class HostedModel(ABC):
         ):
             raise UnavailableError(f"{self.name} gave an empty completion.")
         notes = [*self._notes(sampling, tools), *self._unknown_here(sampling)]
+        if answer != said:
+            notes.append("A key stood in the reply and was taken out.")
         if not text and stop_reason == "length" and answer.usage.reasoning:
             notes.append(
                 f"All of the {sampling.max_tokens} output tokens went into hidden reasoning; give it a larger budget."
@@ -147,6 +151,19 @@ class HostedModel(ABC):
             yield f"The JSON schema was left out: the model does not take it ({refused['json_schema']})."
         if "one_call" in refused and tools:
             yield f"It was not told to call one tool at a time: it does not take that ({refused['one_call']})."
+
+
+def _without_keys(answer: Answer) -> Answer:
+    """A server, or what stands between it and us, may say the key that it was sent; no record may."""
+    return replace(
+        answer,
+        text=without_keys(answer.text),
+        model=without_keys(answer.model),
+        tool_calls=tuple(
+            call.model_copy(update={field: without_keys(said) for field, said in call})
+            for call in answer.tool_calls
+        ),
+    )
 
 
 def cut_at(text: str, stop: Sequence[str]) -> tuple[str, bool]:

@@ -69,11 +69,18 @@ def read_env_file(path: Path) -> dict[str, str]:
     return found
 
 
-def redact(text: str) -> str:
-    """`text` without any key that this process has used, nor what stands where a URL carries one."""
+def without_keys(text: str) -> str:
+    """`text` without any key that this process has used."""
     for secret in sorted(_seen, key=len, reverse=True):
         text = text.replace(secret, _MASK)
-    return _IN_A_URL.sub(lambda match: f"{match[1] or match[2]}{_MASK}" + ("@" if match[2] else ""), text)
+    return text
+
+
+def redact(text: str) -> str:
+    """`text` without any key that this process has used, nor what stands where a URL carries one."""
+    return _IN_A_URL.sub(
+        lambda match: f"{match[1] or match[2]}{_MASK}" + ("@" if match[2] else ""), without_keys(text)
+    )
 
 
 def _unquoted(value: str) -> str:
