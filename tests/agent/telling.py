@@ -120,3 +120,8 @@ def script_line(said: Completion) -> str:
     """A completion as a line of a script for the provider `mock`."""
     calls = tuple(ScriptedCall(name=call.name, arguments=call.arguments) for call in said.tool_calls)
     return Scripted(text=said.text, tool_calls=calls).model_dump_json()
+
+
+def timeless(text: str) -> str:
+    """Without the lines that tell how long an execution took."""
+    return "\n".join(line for line in text.split("\n") if "peak memory" not in line)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.acting import events_of, steps_of
-from telling import EDIT, STORY, Killed, Told, completion, entries_for, replies, reply, script_line
+from telling import EDIT, STORY, Killed, Told, completion, entries_for, replies, reply, script_line, timeless
 
 from mlagentbench import Action, fork, load_task, resume, run
 from mlagentbench.environment.models import ModelChoice
@@ -110,16 +110,11 @@ def test_a_run_killed_in_any_model_call_goes_on_to_the_same_end(
     assert again.grade is not None and whole.grade is not None and again.grade.score == whole.grade.score
     assert len(calls_of(folder, "fast")) == len(calls_of(whole.folder, "fast"))
     for (messages, sampling, tools), expected in zip(act.asked, reference.asked, strict=True):
-        texts = [message.model_copy(update={"content": _timeless(message.content)}) for message in messages]
+        texts = [message.model_copy(update={"content": timeless(message.content)}) for message in messages]
         wanted = [
-            message.model_copy(update={"content": _timeless(message.content)}) for message in expected[0]
+            message.model_copy(update={"content": timeless(message.content)}) for message in expected[0]
         ]
         assert (texts, sampling, tools) == (wanted, expected[1], expected[2])
-
-
-def _timeless(text: str) -> str:
-    """Without the lines that tell how long an execution took."""
-    return "\n".join(line for line in text.split("\n") if "peak memory" not in line)
 
 
 @pytest.mark.parametrize("protocol", ["text", "tools", "json"])
