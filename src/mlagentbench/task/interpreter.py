@@ -64,7 +64,8 @@ def _folder_for(requirements: Iterable[str]) -> Path:
     kind = [sys.implementation.cache_tag, *sys.version_info[:3], _base_python()]
     identity = [_FORMAT, kind, sorted(set(requirements))]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
-    return cache_folder() / "interpreters" / name
+    # Through links, so that caches which share this folder find what the others made.
+    return (cache_folder() / "interpreters").resolve() / name
 
 
 def _base_python() -> str:
