@@ -11,8 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from mlagentbench.errors import UsageError
 from mlagentbench.folders import cache_folder
 from mlagentbench.model.caching import Cached
@@ -28,7 +26,7 @@ PROVIDERS: dict[str, str] = {
     "openai": _OPENAI,
     "anthropic": "mlagentbench.model.anthropic_messages:AnthropicModel",
     "google": "mlagentbench.model.google_genai:GoogleModel",
-    "local": "mlagentbench.model.registry:local_model",
+    "local": "mlagentbench.model.local:LocalModel",
     "ollama": _OPENAI,
     "vllm": _OPENAI,
     "llamacpp": _OPENAI,
@@ -97,28 +95,6 @@ def load_model(
     if cache:
         model = Cached(model, folder / "completions", _identity(where, options))
     return model
-
-
-class _LocalSettings(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    context: int | None = None
-    threads: int | None = None
-    reuse_prompts: bool | None = None
-
-
-def local_model(options: ModelOptions) -> Model:
-    """A model in this process; `extra` are its context, threads and reuse_prompts."""
-    from mlagentbench.model.local import LocalModel
-
-    try:
-        settings = _LocalSettings.model_validate(dict(options.extra))
-    except ValidationError as error:
-        raise UsageError(
-            f"Settings of {options.full_name} are {', '.join(_LocalSettings.model_fields)}: "
-            f"{error.errors()[0]['msg']}."
-        ) from None
-    return LocalModel(options.name, **settings.model_dump(exclude_none=True))
 
 
 def _resolve(name: str) -> tuple[str, ModelOptions]:
