@@ -4,6 +4,7 @@ spot. Clients reach it as their proxy, so that they use the addresses that they 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import io
 import json
@@ -201,20 +202,22 @@ def serving(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Origins]:
 
 
 def zip_of(members: Mapping[str, bytes]) -> bytes:
+    """The same bytes each time."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as opened:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as opened:
         for name, content in members.items():
-            opened.writestr(name, content)
+            opened.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 
 def tar_of(members: Mapping[str, bytes], *others: tarfile.TarInfo) -> bytes:
+    """The same bytes each time."""
     stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as opened:
+    with tarfile.open(fileobj=stream, mode="w") as opened:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             opened.addfile(member, io.BytesIO(content))
         for other in others:
             opened.addfile(other)
-    return stream.getvalue()
+    return gzip.compress(stream.getvalue(), compresslevel=1, mtime=0)
