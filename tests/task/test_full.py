@@ -44,6 +44,8 @@ class Published:
     folder: Path
     """What `prepare.py` gets as `source`, as it would lie there."""
     module: ModuleType
+    archives: dict[str, bytes]
+    """Those that were packed already, by name."""
 
     def files(self, source: Source) -> dict[str, bytes]:
         """Of one source, by their names in it; what other sources bring into folders of their own is not in it."""
@@ -59,13 +61,14 @@ class Published:
             if path.is_file() and not any(path.is_relative_to(other) for other in others)
         }
 
+    def packed(self, form: Archived, files: Mapping[str, bytes]) -> bytes:
+        if form.name not in self.archives:
+            self.archives[form.name] = zip_of(files) if form.name.endswith(".zip") else tar_of(files)
+        return self.archives[form.name]
+
     @property
     def sources(self) -> tuple[Source, ...]:
         return self.task.definition.variants["full"].sources
-
-
-def packed(form: Archived, files: Mapping[str, bytes]) -> bytes:
-    return zip_of(files) if form.name.endswith(".zip") else tar_of(files)
 
 
 def publish(task: Task, place: Path) -> Published:
@@ -81,18 +84,18 @@ def publish(task: Task, place: Path) -> Published:
     text = re.sub(r'url = "https://', 'url = "http://', definition.read_text(encoding="utf-8"))
     # What only the models need takes minutes to install; making the data needs none of it.
     text = re.sub(r',? ?"(torch|transformers|scikit-learn|scipy)==[^"]+"', "", text)
-    made = Published(task, folder, module)
+    made = Published(task, folder, module, {})
     for source in made.sources:
         if isinstance(source, ListedSource):
             for name in source.lists:  # a proxy sees nothing of what goes through TLS
                 listing = folder / name
                 listing.write_bytes(listing.read_bytes().replace(b'"https://', b'"http://'))
         if isinstance(source, HttpSource):
-            text = _with_checksum(text, source, packed(source, made.files(source)))
+            text = _with_checksum(text, source, made.packed(source, made.files(source)))
             for other in source.alternatives:
-                text = _with_checksum(text, other, packed(other, _alternative(module)))
+                text = _with_checksum(text, other, made.packed(other, _alternative(module)))
     definition.write_text(text, encoding="utf-8")
-    return Published(load_task(copy), folder, module)
+    return Published(load_task(copy), folder, module, made.archives)
 
 
 def _write(module: ModuleType, folder: Path) -> None:
@@ -121,7 +124,7 @@ def serve(published: Published, origins: Origins) -> None:
         if isinstance(source, KaggleSource):
             origins.kaggle[source.name] = files
         elif isinstance(source, HttpSource):
-            origins.web[_place(source.url)] = packed(source, files)
+            origins.web[_place(source.url)] = published.packed(source, files)
         elif isinstance(source, HuggingFaceSource):
             origins.hub[f"{source.repo_type}s/{source.name}"] = files
         else:
@@ -178,7 +181,7 @@ def test_full_is_ready_through_a_server_and_the_same_from_a_path(
         if isinstance(source, KaggleSource):
             (given / f"{source.name}.zip").write_bytes(zip_of(files))
         elif isinstance(source, HttpSource):
-            (given / source.name).write_bytes(packed(source, files))
+            (given / source.name).write_bytes(published.packed(source, files))
         else:
             shutil.copytree(
                 published.folder / source.into, given / (source.into or "files"), dirs_exist_ok=True
@@ -203,5 +206,5 @@ OTHER_FORMS = [
 def test_full_is_the_same_from_another_form_of_its_data(task, form, made_ready, tmp_path) -> None:
     published = publish(task, tmp_path)
     given = tmp_path / form.name
-    given.write_bytes(packed(form, _alternative(published.module)))
+    given.write_bytes(published.packed(form, _alternative(published.module)))
     assert made_ready(published.task, given).digest == made_ready(published.task, published.folder).digest

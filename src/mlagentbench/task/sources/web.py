@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from mlagentbench.errors import PreparationError
-from mlagentbench.task.cache import write_durably
 from mlagentbench.task.progress import Progress, silent
 from mlagentbench.units import format_size
 
@@ -137,7 +136,9 @@ def _receive(wanted: Wanted, part: Path, note: Path, tell: Progress) -> None:
         validator = answer.headers.get("ETag", "") or answer.headers.get("Last-Modified", "")
         if validator.startswith("W/"):
             validator = ""
-        write_durably(note, json.dumps({"url": wanted.url, "validator": validator, "total": total}).encode())
+        note.write_text(
+            json.dumps({"url": wanted.url, "validator": validator, "total": total}), encoding="utf-8"
+        )
         of_total = f" of {format_size(total)}" if total is not None else ""
         told = time.monotonic()
         with part.open("ab" if goes_on else "wb") as stream:
