@@ -44,11 +44,13 @@ def step(name: str, ok: bool = True, changed: bool = True) -> StepTaken:
         ([step(EDIT), step(READ)], (RUN,)),
         ([step(EDIT, ok=False)], (READ, EDIT, RUN)),
         ([step(EDIT, changed=False)], (READ, RUN)),
+        ([step(READ), step(EDIT, changed=False)], (RUN,)),
+        ([step(RUN), step(READ)], (EDIT,)),
         ([step(EDIT), step(RUN, ok=False)], (READ, EDIT)),
         ([step(EDIT), step(RUN, ok=False), step(EDIT)], (READ, RUN)),
         ([step(EDIT), step(RUN)], (READ, EDIT, END)),
         ([step(EDIT), step(RUN), step(EDIT)], (READ, RUN)),
-        ([step(EDIT), step(RUN), step(READ)], (EDIT, RUN, END)),
+        ([step(EDIT), step(RUN), step(READ)], (EDIT, END)),
     ],
 )
 def test_only_what_leads_on_is_offered(history: list[StepTaken], offered: tuple[str, ...]) -> None:

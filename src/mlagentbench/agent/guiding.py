@@ -11,18 +11,24 @@ _END = "Final Answer"
 
 
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
-    """No action twice in a row, unless it could not be carried out; no edit upon an edit that was not run; no end
-    before an edited script has run without an error. All actions where that would leave none."""
+    """No action again before something was edited or, to look at it, executed; no edit upon an edit that was not run;
+    no end before an edited script has run without an error. All actions where that would leave none.
+
+    What could not be carried out may be tried again.
+    """
     edited = untried = worked = False
-    last = ""
+    done: set[str] = set()
     for step in history:
-        executed = step.observation.execution is not None
-        last = step.action.name if step.observation.ok or executed else ""
-        if executed:
+        if step.observation.execution is not None:
             untried, worked = False, step.observation.ok
+            done = {step.action.name}
         elif step.edits and step.changes:
             edited = untried = True
-    too_early = (
-        {last} | (_EDITS if untried else set()) | (set() if edited and worked and not untried else {_END})
-    )
-    return tuple(name for name in shown if name not in too_early) or tuple(shown)
+            done = set()
+        elif step.observation.ok:
+            done.add(step.action.name)
+    if untried:
+        done |= _EDITS
+    if untried or not (edited and worked):
+        done.add(_END)
+    return tuple(name for name in shown if name not in done) or tuple(shown)
