@@ -170,4 +170,4 @@ def test_the_record_keeps_every_setting_so_that_a_later_default_changes_nothing(
     done = run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
     kept = json.loads((done.folder / "run.json").read_text())["settings"]
     assert kept == RunFolder.open(done.folder).request().settings
-    assert kept["protocol"] == "json" and kept["temperature"] == 0.0 and kept["max_tries"] == 5
+    assert kept["protocol"] == "json" and kept["temperature"] == 0.2 and kept["max_tries"] == 5

@@ -288,6 +288,8 @@ def test_a_small_profile_cuts_instead_and_shows_few_actions(play):
         "Read File", "Edit Script (AI)", "Execute Script", "Final Answer",
     ]  # fmt: skip
     assert schema["anyOf"][0]["properties"]["thought"]["maxLength"] == 300
+    names = schema["anyOf"][1]["properties"]["action_input"]["properties"]
+    assert {each["maxLength"] for each in names.values()} == {300}
     assert done.summary.ended == "submitted"
 
 

@@ -43,7 +43,7 @@ def test_the_other_programs_of_the_pages_run(place):
     assert len(programs) >= 3
     for program in programs:
         subprocess.run(
-            [sys.executable, "-c", program], cwd=place.folder, env=place.environment, check=True, timeout=300
+            [sys.executable, "-c", program], cwd=place.folder, env=place.environment, check=True, timeout=1800
         )
 
 

@@ -21,6 +21,10 @@ from mlagentbench.environment.actions.registry import all_actions
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool
 from mlagentbench.record import Action
 
+_LONG = {"content", "command"}
+"""Arguments that hold whole files and programs."""
+_MOST_ITEMS = 10
+
 
 def key_of(entry: str) -> str:
     """
@@ -64,9 +68,30 @@ class JsonSpeech:
             "properties": {
                 **{key_of(entry): text for entry in self._vocabulary.entries},
                 key_of(ACTION): {"const": action},
-                key_of(ACTION_INPUT): _bare(all_actions()[action].schema()["parameters"]),
+                key_of(ACTION_INPUT): self._arguments(all_actions()[action].schema()["parameters"]),
             },
             "required": list(self._keys),
+            "additionalProperties": False,
+        }
+
+    def _arguments(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Without what only people read, which costs time where a grammar is made of it; names and instructions no
+        longer than entries, lest a weak model fills its budget with one."""
+        limit = self._vocabulary.entry_limit
+        properties = {}
+        for name, each in schema.get("properties", {}).items():
+            bare = {
+                key: value for key, value in each.items() if key not in ("title", "description", "default")
+            }
+            if limit is not None and name not in _LONG and bare.get("type") == "string":
+                bare["maxLength"] = min(limit, bare.get("maxLength", limit))
+            if limit is not None and bare.get("type") == "array":
+                bare |= {"maxItems": _MOST_ITEMS, "items": {**bare.get("items", {}), "maxLength": limit}}
+            properties[name] = bare
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": schema.get("required", []),
             "additionalProperties": False,
         }
 
@@ -103,17 +128,3 @@ class JsonSpeech:
             Message(role="assistant", content=completion.text.strip() or "(nothing)"),
             Message(role="user", content=told),
         ]
-
-
-def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without what only people read: it costs time where a grammar is made of it."""
-    properties = {
-        name: {key: value for key, value in each.items() if key not in ("title", "description", "default")}
-        for name, each in schema.get("properties", {}).items()
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": schema.get("required", []),
-        "additionalProperties": False,
-    }
