@@ -15,6 +15,7 @@ from mlagentbench import Action, fork, load_task, resume, run
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.record.events import ModelCalled, Note
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.workspace import find, read
 
 CASES = [
     ("research", "text", {}),
@@ -36,6 +37,14 @@ def fast() -> Told:
 
 def calls_of(folder: Path, role: str) -> list[ModelCalled]:
     return [event for event in events_of(folder) if isinstance(event, ModelCalled) and event.role == role]
+
+
+def log_of(folder: Path) -> list[str]:
+    """The research log as the last step found it."""
+    store, snapshot = RunFolder.open(folder).store(), steps_of(folder)[-1].snapshot
+    if find(store, snapshot, "research_log.log") is None:
+        return []
+    return read(store, snapshot, "research_log.log", 10_000).decode().splitlines()
 
 
 @pytest.mark.parametrize(("agent", "protocol", "settings"), CASES)
@@ -109,6 +118,9 @@ def test_a_run_killed_in_any_model_call_goes_on_to_the_same_end(
     assert [step.snapshot for step in steps_of(folder)] == [step.snapshot for step in steps_of(whole)]
     assert again.grade is not None and whole.grade is not None and again.grade.score == whole.grade.score
     assert len(calls_of(folder, "fast")) == len(calls_of(whole.folder, "fast"))
+    kept = [f"Step {index}: summary {call}" for index, call in enumerate((0, 1, 2, 3, 5), start=1)]
+    assert log_of(folder) == log_of(whole.folder) == (kept if settings.get("retrieval") else [])
+    assert not any("research_log.log" in str(step.changes) for step in steps_of(folder)), "no step wrote it"
     for (messages, sampling, tools), expected in zip(act.asked, reference.asked, strict=True):
         texts = [message.model_copy(update={"content": timeless(message.content)}) for message in messages]
         wanted = [

@@ -15,7 +15,7 @@ from support.acting import content, undoing, writing
 from mlagentbench import Action, Environment
 from mlagentbench.environment.actions.fences import NoSingleBlockError, only_block
 from mlagentbench.environment.models import ModelChoice
-from mlagentbench.record.events import ModelCalled
+from mlagentbench.record.events import Denied, ModelCalled
 
 Thinker = Callable[..., Environment]
 
@@ -223,3 +223,23 @@ def test_any_reply_is_one_block_or_refused_in_words(reply: str) -> None:
         assert isinstance(only_block(reply), str)
     except NoSingleBlockError as problem:
         assert str(problem)
+
+
+def test_an_entry_beside_the_steps_is_in_the_log_and_a_change_of_no_step(thinker: Thinker) -> None:
+    env = thinker()
+    env.log("first")
+    env.step(writing("a.py", "x = 1\n"))
+    env.log("second \ud800")
+    env.step(Action("Append Summary to Research Log", {"content": "third"}))
+    assert [change.path for change in env.history[0].changes] == ["a.py"] and len(env.history) == 2
+    assert content(env, "research_log.log") == "first\nsecond ?\nthird\n"
+
+
+def test_a_log_that_cannot_be_written_is_told_once_and_ends_nothing(thinker: Thinker) -> None:
+    env = thinker()
+    env.step(writing("research_log.log/a.txt", "a folder where the log is to be"))
+    env.log("first")
+    env.log("second")
+    assert env.step(writing("a.py", "x = 1\n")).ok
+    denied = [event.text for event in env.folder.history().events if isinstance(event, Denied)]
+    assert len(denied) == 1 and "research log" in denied[0]

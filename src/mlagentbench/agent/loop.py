@@ -42,7 +42,7 @@ class Loop:
         self._shown = vocabulary.shown
         self._speaker = Speaker(env, settings.protocol, vocabulary)
         self._reader = Reader(env, settings)
-        self._log = ResearchLog(self._reader) if retrieval else None
+        self._log = ResearchLog(env, self._reader) if retrieval else None
         self._context = Context(env.problem, short=settings.prompt == "short")
         self._sampling = Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature)
         env.sample("edit", Sampling(max_tokens=settings.edit_tokens, temperature=settings.edit_temperature))
@@ -67,11 +67,11 @@ class Loop:
     def _act(self, decision: Decision) -> None:
         if self._env.done:
             return
-        action = self._log.given_to(decision.action) if self._log else decision.action
+        action = decision.action
         observation = self._env.step(action)
         if self._env.done:
             return
-        done = f"{action.name} {json.dumps(decision.action.args, ensure_ascii=False)}"
+        done = f"{action.name} {json.dumps(action.args, ensure_ascii=False)}"
         text = self._reader.shorten(observation.text, done)
         past = Past(len(self._env.history), decision, text)
         self._context.remember(past)

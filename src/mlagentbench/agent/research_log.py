@@ -8,20 +8,21 @@ from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Past
 from mlagentbench.agent.shortening import Reader
 from mlagentbench.agent.text_protocol import render
-from mlagentbench.record import Action
+from mlagentbench.environment import Environment
 
 LONGEST_ENTRY = 500
 """Characters, as published."""
-_READS_THE_LOG = {"Reflection": "things_to_reflect_on", "Retrieval from Research Log": "current_plan"}
 
 
 class ResearchLog:
-    """Kept by the agent, made of recorded completions alone, so that a resumed run has the same one.
+    """Made of recorded completions alone, so that a resumed run has the same one. The workspace holds it, too, where
+    the actions that look back over it read it.
 
     Keeping it takes model calls, which are recorded and counted, but no steps: the step limit counts decisions.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, env: Environment, reader: Reader) -> None:
+        self._env = env
         self._reader = reader
         self._entries: list[str] = []
 
@@ -31,6 +32,7 @@ class ResearchLog:
             step, lambda text: prompt("log_entry", step=text, limit=str(LONGEST_ENTRY))
         )
         self._entries.append(f"Step {past.index}: {textwrap.shorten(entry, LONGEST_ENTRY, placeholder=' …')}")
+        self._env.log(self._entries[-1])
 
     def retrieve(self, before: int, plan: str) -> str:
         """What matters for the plan in the entries of steps that have left the context."""
@@ -38,13 +40,3 @@ class ResearchLog:
         return self._reader.digest(
             log, lambda text: prompt("retrieve", log=text, plan=plan or "[no plan yet]")
         )
-
-    def given_to(self, action: Action) -> Action:
-        """An action that looks back over the log gets it as part of its question: the environment has no other way to
-        know it."""
-        argument = _READS_THE_LOG.get(action.name)
-        asked = action.args.get(argument or "")
-        if not self._entries or argument is None or not isinstance(asked, str):
-            return action
-        log = "\n".join(self._entries)
-        return Action(action.name, {**action.args, argument: prompt("reflect_on", asked=asked, log=log)})

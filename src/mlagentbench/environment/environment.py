@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from mlagentbench.environment.actions.registry import perform
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.repl import Repl
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import PathRefusedError, UsageError
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
 from mlagentbench.record.events import (
     Denied,
@@ -245,6 +245,27 @@ class Environment:
         """Keep a sentence in the record, beside the steps."""
         self._run.journal.append(Note(text=text))
         self._setup.watch.note(text)
+
+    def log(self, entry: str) -> None:
+        """Put an entry at the end of the research log in the workspace, beside the steps. It is in the snapshot of the
+        next one, so while steps are replayed it is there already."""
+        from mlagentbench.environment.actions.thinking import RESEARCH_LOG
+
+        if self._replay.upcoming is not None:
+            return
+        workspace = self._run.bench.workspace
+        try:
+            workspace.append(RESEARCH_LOG, f"{_valid(entry)}\n".encode())
+        except PathRefusedError as error:
+            self._deny(f"An entry of the research log was not written: {error}")
+        else:
+            # Not a change that the next step makes.
+            workspace.snapshot(executed=False)
+
+    def _deny(self, text: str) -> None:
+        """Keep in the record, once, what could not be because of what the agent did."""
+        if not any(isinstance(event, Denied) and event.text == text for event in self._run.journal.events):
+            self._run.journal.append(Denied(text=text))
 
     def grade(self) -> Grade:
         """The verdict on the workspace as it is now. Asking before the end is kept in the record, so that everybody
