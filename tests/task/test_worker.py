@@ -189,3 +189,12 @@ worker.call(Path({str(script)!r}), "prepare", {{"out": Path({str(out)!r})}},
     harness.kill()
     harness.wait()
     assert wait_until(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("said", [b"", b'{"script": "gra'])
+def test_a_worker_whose_harness_dies_before_it_says_what_to_do_ends(said: bytes) -> None:
+    bootstrap = Path(worker.__file__).with_name("_bootstrap.py")
+    done = subprocess.run(
+        [sys.executable, "-I", str(bootstrap)], input=said, capture_output=True, timeout=600
+    )
+    assert done.returncode == 1 and b"before it said what to do" in done.stderr

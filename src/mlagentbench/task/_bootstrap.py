@@ -76,7 +76,9 @@ def main() -> None:
     lifeline = os.fdopen(os.dup(0), "rb", buffering=0)
     line = b""
     while not line.endswith(b"\n"):
-        line += lifeline.read(1)
+        if not (byte := lifeline.read(1)):
+            sys.exit("The harness ended before it said what to do.")
+        line += byte
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     request = json.loads(line)
