@@ -100,6 +100,20 @@ def test_a_changed_script_makes_the_data_again_and_a_changed_grader_does_not(tas
     assert any("again: what they are made from has changed" in line for line in said)
 
 
+def test_a_changed_file_that_the_script_may_read_makes_the_data_again_and_what_agents_see_does_not(task):
+    (task.folder / "columns.txt").write_text("one\n")
+    first = prepare(task, "mini")
+    (task.folder / "problem.md").write_text("Another text.\n")
+    (task.folder / "solution" / "train.py").write_text("# another solution\n")
+    assert find_prepared(task, "mini") == first
+    (task.folder / "columns.txt").write_text("two\n")
+    assert find_prepared(task, "mini") is None
+    prepare(task, "mini")
+    (task.folder / "words").mkdir()
+    (task.folder / "words" / "list.txt").write_text("a\n")
+    assert find_prepared(task, "mini") is None
+
+
 @pytest.mark.parametrize("damage", ["changed", "missing", "added", "a link"])
 def test_a_damaged_cache_is_noticed_named_and_mended(task, damage):
     prepared = prepare(task, "mini")

@@ -27,7 +27,9 @@ from mlagentbench.units import format_size
 
 _LONGEST = 24 * 3600.0
 _MANIFEST = "prepared.json"
-_CODE_THAT_MAKES_NO_DATA = ("grade.py", "infer.py")
+_MAKES_NO_DATA = (
+    "grade.py", "infer.py", "problem.md", "task.toml", "starter", "plain", "solution", "__pycache__",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -233,9 +235,9 @@ def _fingerprint(task: Task, variant: str) -> str:
     definition = task.definition
     sources = definition.variants[variant].sources
     if task.trusted:
-        files = [
-            file for file in sorted(task.folder.glob("*.py")) if file.name not in _CODE_THAT_MAKES_NO_DATA
-        ]
+        own = [each for each in task.folder.iterdir() if each.name not in _MAKES_NO_DATA]
+        below = [file for each in own for file in (each.rglob("*") if each.is_dir() else (each,))]
+        files = sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
     else:
         files = sorted(file for part in ("env", "scripts") for file in (task.folder / part).rglob("*"))
     stamps = [[file.relative_to(task.folder).as_posix(), _content_stamp(task, file)] for file in files]
