@@ -11,7 +11,7 @@ from torch import nn
 
 SEED = int(os.environ.get("SEED", "0"))
 EPOCHS = 18
-BATCH = 64
+BATCH = 24
 
 torch.manual_seed(SEED)
 torch.set_num_threads(1)

@@ -22,8 +22,8 @@ test = pd.read_csv("test.csv")
 # The published data get a wider network; few pictures are gone through more often.
 LARGE = len(train) > 10_000
 WIDTH = 64 if LARGE else 16
-EPOCHS = 40 if LARGE else 17
-BATCH = 128 if LARGE else 50
+EPOCHS = 40 if LARGE else 22
+BATCH = 128 if LARGE else 32
 RATE = 0.01 if LARGE else 0.012
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 SEED = int(os.environ.get("SEED", "0"))
-EPOCHS = 20
-BATCH = 64
+EPOCHS = 12
+BATCH = 16
 
 torch.manual_seed(SEED)
 torch.set_num_threads(1)
@@ -32,9 +32,9 @@ labels = torch.tensor([CLASSES.index(name) for name in train["label"]])
 held_out, fitted = torch.arange(len(images)).split([len(images) // 5, len(images) - len(images) // 5])
 
 model = nn.Sequential(
-    nn.Conv2d(3, 8, 5), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Conv2d(8, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Flatten(), nn.Linear(16 * 5 * 5, len(CLASSES)),
+    nn.Conv2d(3, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(16, 32, 5), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(32 * 5 * 5, len(CLASSES)),
 )  # fmt: skip
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, EPOCHS)
