@@ -71,6 +71,13 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def with_spread(mean: float | None, spread: float | None) -> str:
+    """`0.63 ± 0.0071`: the spread to two digits."""
+    if spread is None:
+        return number(mean)
+    return f"{number(mean)} ± {f'{spread:,.0f}' if spread >= 100 else f'{spread:.2g}'}"
+
+
 def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:+.1f} %"
 
@@ -82,10 +89,9 @@ def seconds(*values: float | None) -> str:
 def _row(task: Task, row: Row | None) -> str:
     if row is None:
         return f"| `{task.id}` |" + " – |" * 8
-    spread = f" ± {number(row.spread)}" if row.spread is not None else ""
     cells = (
         f"`{row.task}`",
-        f"{number(row.starter)}{spread}",
+        with_spread(row.starter, row.spread),
         number(row.plain),
         number(row.oracle),
         percent(row.plain_gain),

@@ -61,11 +61,10 @@ def audit_table(screen: Screen, rows: Sequence[Row]) -> None:
     """One row an audited task; gains are over the starter, room is what the oracle gains over the plain model."""
     cells: list[list[Part]] = []
     for row in rows:
-        spread = f" ± {page.number(row.spread)}" if row.spread is not None else ""
         cells.append(
             [
                 (f"{row.task} ({row.variant})", "name"),
-                f"{page.number(row.starter)}{spread}",
+                page.with_spread(row.starter, row.spread),
                 page.number(row.plain),
                 page.number(row.oracle),
                 page.percent(row.plain_gain),
