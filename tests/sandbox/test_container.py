@@ -147,6 +147,7 @@ def test_a_program_that_stays_talks_through_a_named_pipe(stand_in: Path, tmp_pat
     process.send(b"two\n")
     assert process.receive(10) == b"back two"
     process.kill()
+    process.wait()
     asked = stand_in.read_text().split()
     assert asked.index("pause") < asked.index("unpause") < asked.index("kill") < asked.index("rm")
 

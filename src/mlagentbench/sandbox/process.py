@@ -243,7 +243,7 @@ class Supervisor:
     def _watch(self, now: float) -> None:
         if self._stopping_since is not None:
             if now > self._stopping_since + _END_SECONDS:
-                self._process.kill()
+                self._kill()
             return
         if self._deadline and now >= self._deadline:
             self._stop(LimitReached("time", self._job.limits.seconds) if self._ready else None)
@@ -258,7 +258,7 @@ class Supervisor:
         if self._watcher:
             self._watcher.note_time()
         if self.handle is None:
-            self._process.kill()
+            self._kill()
         else:
             self._launch.confinement.end(self.handle)
 
@@ -332,13 +332,17 @@ class Supervisor:
 
     # Ending
 
+    def _kill(self) -> None:
+        """End the outer process, which is not reaped yet. Popen would take its exit status away from `_reap`."""
+        os.kill(self._process.pid, signal.SIGKILL)
+
     def _reap(self) -> None:
         """Wait for the outer process; make sure that nothing is left behind it."""
         if not self._ended and self._stopping_since is None:
             self._stop(None)
         self._stdin.close()
         if not self._ended and self._exit is not None and not _wait_readable(self._exit, _END_SECONDS):
-            self._process.kill()
+            self._kill()
         _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
         self._reaped = outcome.Reaped(status, usage)
