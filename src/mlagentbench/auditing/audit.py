@@ -17,7 +17,7 @@ from mlagentbench.errors import MLAgentBenchError, SubmissionRefusedError, Usage
 from mlagentbench.grading import Grade, Grader
 from mlagentbench.grading.references import Kind, Measurement, add_reference, read_references
 from mlagentbench.grading.scoring import THRESHOLD, improvement
-from mlagentbench.grading.stages import Stage, infer_once
+from mlagentbench.grading.stages import Stage, infer_control, infer_once
 from mlagentbench.grading.trial import Trial
 from mlagentbench.launch.verify import agree
 from mlagentbench.sandbox import Sandbox, choose
@@ -25,7 +25,7 @@ from mlagentbench.task.layout import hidden_folders
 from mlagentbench.task.preparation import Prepared, prepare, remake
 from mlagentbench.task.problem import problem_text
 from mlagentbench.task.registry import load_task
-from mlagentbench.workspace import Store, Workspace
+from mlagentbench.workspace import Store, Workspace, materialise
 from mlagentbench.workspace import read as read_snapshot
 
 Progress = Callable[[str], None]
@@ -277,30 +277,35 @@ class Auditor:
 
     def _check_outputs(self) -> None:
         trial = self._trials["oracle"]
-        for what, breaking in outputs.BREAKINGS.items():
-            self._check(f"malformed: {what}", self._refuse_outputs(trial, breaking))
+        with self._stage.folder() as folder:
+            whole = folder / "whole"
+            infer_once(self._stage, trial.store, trial.snapshot, folder, whole)
+            control = infer_control(self._stage, trial.store, trial.snapshot, folder)
+            for what, breaking in outputs.BREAKINGS.items():
+                broken = folder / "broken"
+                shutil.copytree(whole, broken)
+                breaking(broken)
+                self._check(f"malformed: {what}", self._refuse_outputs(broken, control))
+                shutil.rmtree(broken)
         self._check("what the agent edits is what runs", self._edited_runs)
 
-    def _refuse_outputs(self, trial: Trial, breaking: Callable[[Path], None]) -> Callable[[], str]:
-        return lambda: self._outputs_refused(trial, breaking)
+    def _refuse_outputs(self, broken: Path, control: Path | None) -> Callable[[], str]:
+        return lambda: self._outputs_refused(broken, control)
 
-    def _outputs_refused(self, trial: Trial, breaking: Callable[[Path], None]) -> str:
-        with self._stage.folder() as folder:
-            infer_once(self._stage, trial.store, trial.snapshot, folder, folder / "outputs-kept")
-            breaking(folder / "outputs-kept")
-            try:
-                self._stage.trusted(folder / "outputs-kept")
-            except SubmissionRefusedError as refusal:
-                return str(refusal)
-            raise BrokenPromiseError("The grader accepts them.")
+    def _outputs_refused(self, broken: Path, control: Path | None) -> str:
+        try:
+            self._stage.trusted(broken, control)
+        except SubmissionRefusedError as refusal:
+            return str(refusal)
+        raise BrokenPromiseError("The grader accepts them.")
 
     def _edited_runs(self) -> str:
+        """The oracle's workspace, with something else as its submission, is not graded as the oracle."""
+        trial = self._trials["oracle"]
         with self._stage.folder() as folder:
             workspace = Workspace(folder / "workspace", Store(folder / "store"), {}, max_file=2**31)
             workspace.folder.mkdir()
-            for path in sorted(self._prepared.starter.rglob("*")):
-                if path.is_file():
-                    workspace.write(path.relative_to(self._prepared.starter).as_posix(), path.read_bytes())
+            materialise(trial.store, trial.snapshot, workspace.folder)
             workspace.write(self._prepared.task.definition.submission, b"raise SystemExit('edited')\n")
             grade = self._grade(workspace.store, workspace.snapshot(executed=True).id)
         return self._demand_refusal(grade)

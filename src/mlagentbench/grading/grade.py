@@ -47,4 +47,6 @@ class Grade(BaseModel):
     """Improvement over the plain model, where that was measured."""
     position: float | None = None
     """0 at the starter, 1 at the oracle, where that was measured."""
+    withheld: str = ""
+    """Why there is no success whatever the score, where the task's grader says so; one of the notes."""
     notes: tuple[str, ...] = ()

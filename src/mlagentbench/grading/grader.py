@@ -66,6 +66,7 @@ class Grader:
             valid=True,
             score=score.value,
             interval=score.interval,
+            withheld=score.withheld,
             notes=score.notes,
         )
         try:

@@ -50,8 +50,9 @@ def judge(
     sure_of = min(
         [better_by, *(improvement(end, starter.mean, metric) or 0.0 for end in _ends(grade.interval))]
     )
-    success_at = {f"{threshold:.0%}": sure_of > threshold + _ROUNDING for threshold in THRESHOLDS}
-    success = sure_of > THRESHOLD + _ROUNDING
+    counts = not grade.withheld
+    success_at = {f"{threshold:.0%}": counts and sure_of > threshold + _ROUNDING for threshold in THRESHOLDS}
+    success = counts and sure_of > THRESHOLD + _ROUNDING
     beyond_noise = abs(grade.score - starter.mean) > 2 * starter.spread
     room = fmean(oracle) - starter.mean if oracle else math.nan
     return grade.model_copy(

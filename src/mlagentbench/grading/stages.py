@@ -10,10 +10,12 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from mlagentbench.errors import GraderFailedError, PathRefusedError, SubmissionRefusedError
 from mlagentbench.grading.grade import Interval
@@ -36,6 +38,8 @@ class Score:
     value: float
     interval: Interval | None = None
     notes: tuple[str, ...] = ()
+    withheld: str = ""
+    """Why this score is no success, whatever it is."""
 
 
 @dataclass
@@ -58,11 +62,18 @@ class Stage:
         finally:
             remove_tree(path)
 
-    def trusted(self, submission: Path) -> object:
+    def trusted(self, submission: Path, control: Path | None = None) -> object:
         """What the task's own `grade.py` says of plain files."""
-        script = self.prepared.task.folder / "grade.py"
         arguments = {"submission": submission, "private": self.prepared.private}
-        return worker.call(script, "grade", arguments, self.prepared.interpreter, seconds=GRADER_SECONDS)
+        return self._grader("grade", arguments if control is None else arguments | {"control": control})
+
+    def changed(self, artefact: Path, changed: Path) -> None:
+        """Has the task's own `grade.py` write to `changed` what a control run gets in the artefact's place."""
+        self._grader("control", {"artefact": artefact, "changed": changed})
+
+    def _grader(self, function: str, arguments: dict[str, Path]) -> object:
+        script = self.prepared.task.folder / "grade.py"
+        return worker.call(script, function, arguments, self.prepared.interpreter, seconds=GRADER_SECONDS)
 
     def mount(self, source: Path, target: str, writable: bool = False) -> Mount:
         """`source`, shown at `target`, or at its own path where the backend cannot mount."""
@@ -71,15 +82,20 @@ class Stage:
 
 def score_file(stage: Stage, store: Store, snapshot: str) -> Score:
     """The submission is one file; it is taken from the snapshot, where it is bytes and cannot be a link."""
-    name = stage.prepared.task.definition.submission
+    with stage.folder() as folder:
+        file = _taken(store, snapshot, stage.prepared.task.definition.submission, folder)
+        return _score(stage.trusted(file))
+
+
+def _taken(store: Store, snapshot: str, name: str, folder: Path) -> Path:
+    """A copy of one file of the snapshot, which there is bytes and cannot be a link."""
     try:
         data = read_snapshot(store, snapshot, name, LARGEST_SUBMISSION)
     except PathRefusedError as refusal:
         raise SubmissionRefusedError(f"Nothing could be graded: {refusal}") from None
-    with stage.folder() as folder:
-        file = folder / Path(name).name
-        file.write_bytes(data)
-        return Score(_number(stage.trusted(file)))
+    file = folder / Path(name).name
+    file.write_bytes(data)
+    return file
 
 
 def score_program(stage: Stage, store: Store, snapshot: str) -> Score:
@@ -89,9 +105,9 @@ def score_program(stage: Stage, store: Store, snapshot: str) -> Score:
     with stage.folder() as folder:
         checked = folder / "checked"
         infer_once(stage, store, snapshot, folder, checked)
-        verdict = stage.trusted(checked)
+        verdict = stage.trusted(checked, infer_control(stage, store, snapshot, folder))
         if program.timing is None:
-            return Score(_number(verdict))
+            return _score(verdict)
         starter: list[float] = []
         submission: list[float] = []
         for _ in range(program.timing.rounds):
@@ -103,10 +119,30 @@ def score_program(stage: Stage, store: Store, snapshot: str) -> Score:
         return Score(ratio, interval)
 
 
-def infer_once(stage: Stage, store: Store | None, snapshot: str, folder: Path, kept: Path) -> Result:
+def infer_control(stage: Stage, store: Store, snapshot: str, folder: Path) -> Path | None:
+    """The outputs with the artefact that a task names as control changed, where it names one."""
+    program = stage.prepared.task.definition.program
+    if program is None or not program.control:
+        return None
+    artefact, changed, kept = folder / "artefact", folder / "changed", folder / "control"
+    artefact.mkdir()
+    stage.changed(_taken(store, snapshot, program.control, artefact), changed)
+    infer_once(stage, store, snapshot, folder, kept, {program.control: changed})
+    return kept
+
+
+def infer_once(
+    stage: Stage,
+    store: Store | None,
+    snapshot: str,
+    folder: Path,
+    kept: Path,
+    instead: Mapping[str, Path] = MappingProxyType({}),
+) -> Result:
     """One run of `infer.py` over the snapshot, or over the untouched starter; its outputs as plain files in `kept`.
 
-    Each run gets the workspace anew: what one run leaves cannot help the next.
+    Each run gets the workspace anew: what one run leaves cannot help the next. Files that `instead` names are
+    files of the snapshot, so that nothing on the way to them is a link.
     """
     program = stage.prepared.task.definition.program
     assert program is not None
@@ -121,6 +157,9 @@ def infer_once(stage: Stage, store: Store | None, snapshot: str, folder: Path, k
     else:
         workspace.mkdir()
         materialise(store, snapshot, workspace)
+    for name, file in instead.items():
+        (workspace / name).unlink()
+        shutil.copyfile(file, workspace / name)
     infer = stage.mount(stage.prepared.task.folder / "infer.py", "/task/infer.py")
     inputs = stage.mount(stage.prepared.private / "inputs", "/task/inputs")
     results = stage.mount(outputs, "/task/outputs", writable=True)
@@ -223,6 +262,19 @@ def _same(one: Path, other: Path) -> bool:
     if names != sorted(path.relative_to(other) for path in other.rglob("*") if path.is_file()):
         return False
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+def _score(verdict: object) -> Score:
+    """What a `grade.py` gave back: a number, or a number with what there is to say about it."""
+    if not isinstance(verdict, dict):
+        return Score(_number(verdict))
+    notes, withheld = verdict.get("notes", ()), verdict.get("withheld", "")
+    if verdict.keys() - {"score", "notes", "withheld"} or not isinstance(withheld, str):
+        raise GraderFailedError(
+            f"The grader gave {verdict!r:.200}, which is no verdict. Mend the task's grade.py."
+        )
+    said = (*map(str, notes), withheld) if withheld else tuple(map(str, notes))
+    return Score(_number(verdict.get("score")), notes=said, withheld=withheld)
 
 
 def _number(value: object) -> float:

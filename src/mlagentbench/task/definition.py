@@ -174,6 +174,9 @@ class Program(_Strict):
     time: Seconds = 300.0
     """For one run of `infer.py`."""
     timing: Timing | None = None
+    control: Inside = ""
+    """A file of the submission that `control` of `grade.py` changes for a second run, whose outputs `grade`
+    gets as well: what comes out the same did not come from that file."""
 
 
 class Definition(_Strict):

@@ -1,0 +1,123 @@
+"""Tasks whose submission is a program with weights: what its grader may say, and the control run with other weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.acting import executing, play, submitting, writing
+
+from mlagentbench import run
+from mlagentbench.grading import Grade
+
+TASK = """
+name = "guess"
+title = "Guess numbers"
+modality = "numbers"
+submission = "model.py"
+entry = "train.py"
+requirements = []
+metric = { name = "share right", goal = "maximize", ceiling = 1.0 }
+program = { time = "1m", control = "weights.txt" }
+variants = { mini = { description = "Ten numbers." } }
+"""
+PREPARE = """
+import json
+def prepare(variant, public, private, seed):
+    (public / "seen.json").write_text(json.dumps([1, 2]))
+    (private / "inputs").mkdir()
+    (private / "inputs" / "numbers.json").write_text(json.dumps(list(range(10))))
+"""
+INFER = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, ".")
+from model import predict
+numbers = json.loads((Path(sys.argv[1]) / "numbers.json").read_text())
+weight = float(Path("weights.txt").read_text())
+(Path(sys.argv[2]) / "out.json").write_text(json.dumps([predict(number, weight) for number in numbers]))
+"""
+GRADE = """
+import json
+from mlagentbench.errors import SubmissionRefusedError
+
+def control(artefact, changed):
+    try:
+        changed.write_text(str(float(artefact.read_text()) + 100))
+    except ValueError:
+        raise SubmissionRefusedError("weights.txt holds no number.")
+
+def share(folder):
+    found = json.loads((folder / "out.json").read_text())
+    return sum(value == 3 * number for number, value in enumerate(found)) / 10
+
+def grade(submission, private, control):
+    verdict = {"score": share(submission), "notes": [f"with other weights {share(control)}"]}
+    if share(control) > 0.5:
+        verdict["withheld"] = "The weights do not matter."
+    return verdict
+"""
+LEARNED = "def predict(number, weight): return number * weight\n"
+COMPUTED = "def predict(number, weight): return number * 3\n"
+TRAIN = "open('weights.txt', 'w').write('2')\nprint('validation share: 0.1')\n"
+WELL = TRAIN.replace("'2'", "'3'")
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MLAGENTBENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "guess"
+    (folder / "starter").mkdir(parents=True)
+    files = {
+        "task.toml": TASK,
+        "prepare.py": PREPARE,
+        "infer.py": INFER,
+        "grade.py": GRADE,
+        "problem.md": "Edit model.py.",
+        "starter/model.py": LEARNED,
+        "starter/train.py": TRAIN,
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def graded(task: Path, runs: Path, model: str, train: str) -> Grade:
+    actions = [writing("model.py", model), writing("train.py", train), executing("train.py"), submitting()]
+    grade = play(task, actions, runs).grade
+    assert grade is not None
+    return grade
+
+
+def test_what_comes_from_the_weights_is_a_success(task: Path, runs: Path) -> None:
+    grade = graded(task, runs, LEARNED, WELL)
+    assert grade.score == 1.0 and grade.success and not grade.withheld
+    assert grade.notes == ("with other weights 0.1",)
+
+
+def test_what_comes_out_the_same_with_other_weights_is_no_success(task: Path, runs: Path) -> None:
+    grade = graded(task, runs, COMPUTED, WELL)
+    assert grade.valid and grade.score == 1.0 and grade.improvement is not None and grade.improvement > 1
+    assert not grade.success and not grade.decided and not any(grade.success_at.values())
+    assert grade.withheld == "The weights do not matter." and grade.withheld in grade.notes
+
+
+@pytest.mark.parametrize(
+    ("train", "told"),
+    [
+        ("print('nothing saved')", "weights.txt"),
+        ("open('weights.txt', 'w').write('heavy')", "weights.txt holds no number"),
+        ("import os; os.symlink('/etc/hostname', 'weights.txt')", "weights.txt"),
+    ],
+)
+def test_weights_that_are_none_are_refused(task: Path, runs: Path, train: str, told: str) -> None:
+    infer = task / "infer.py"
+    infer.write_text(INFER.replace('float(Path("weights.txt").read_text())', "3.0"))
+    grade = graded(task, runs, LEARNED, train)
+    assert not grade.valid and told in grade.reason
+
+
+def test_a_grader_that_gives_no_verdict_is_told_as_that(task: Path, runs: Path) -> None:
+    (task / "grade.py").write_text(GRADE.replace('"score"', '"points"'))
+    grade = run(task, "starter", runs=runs).grade
+    assert grade is not None and not grade.valid and "no verdict" in grade.reason
