@@ -32,6 +32,7 @@ class BubblewrapSandbox:
 
     name = "bwrap"
     isolating = True
+    own_network = True
 
     def gaps(self) -> tuple[str, ...]:
         if "memory" in cgroup.hierarchies().kinds():
@@ -94,7 +95,7 @@ def plan(job: Job, channels: Channels) -> Launch:
         *inner.argv,
     ]
     descriptors.append(filter_descriptor)
-    confinement = NAMESPACE if not job.services else services.with_forwarder(NAMESPACE)
+    confinement = services.with_forwarder(NAMESPACE) if services.forwarded(job) else NAMESPACE
     return Launch(tuple(argv), environment, confinement, tuple(descriptors))
 
 

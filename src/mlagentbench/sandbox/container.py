@@ -46,6 +46,7 @@ class ContainerSandbox:
     """Programs run in a container of their own, removed afterwards."""
 
     isolating = True
+    own_network = True
 
     def __init__(self, engine: Engine) -> None:
         self.name = engine

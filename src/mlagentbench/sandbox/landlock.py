@@ -54,6 +54,7 @@ class LandlockSandbox:
 
     name = "landlock"
     isolating = True
+    own_network = False
 
     def gaps(self) -> tuple[str, ...]:
         version = launcher.landlock_version()

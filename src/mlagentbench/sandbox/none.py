@@ -17,6 +17,7 @@ class NoSandbox:
 
     name = "none"
     isolating = False
+    own_network = False
 
     def gaps(self) -> tuple[str, ...]:
         return (

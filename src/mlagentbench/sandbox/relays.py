@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -17,6 +18,8 @@ Start = Callable[[], Coroutine[None, None, asyncio.Server]]
 
 
 def _to_endpoint(service: Service) -> relay.Connect:
+    if service.socket is not None:
+        return partial(asyncio.open_unix_connection, service.socket)
     return lambda: asyncio.open_connection(service.host, service.host_port)
 
 

@@ -31,18 +31,23 @@ class Wrapped:
 
 
 def wrap(job: Job, channels: Channels) -> Wrapped:
-    """The job's own command line where it asks for no services."""
-    if not job.services:
+    """The job's own command line where it asks for no services, or has them anyway."""
+    if not (needed := forwarded(job)):
         return Wrapped(job.argv)
     from mlagentbench.sandbox.relays import Relays, on_socket
 
     # Not below TMPDIR: the path of a socket may have a hundred characters and no more.
     folder = channels.later.enter_context(temporary_folder("services", "/tmp"))
-    channels.later.enter_context(Relays([on_socket(folder, service) for service in job.services]))
-    places = [(service.port, f"{_SOCKETS}/{service.port}") for service in job.services]
+    channels.later.enter_context(Relays([on_socket(folder, service) for service in needed]))
+    places = [(service.port, f"{_SOCKETS}/{service.port}") for service in needed]
     python = str(job.interpreter.python) if job.interpreter else "/usr/bin/python3"
     argv = (python, "-I", "-S", _SCRIPT, json.dumps(places), *job.argv)
     return Wrapped(argv, ((_RELAY, _SCRIPT), (folder, _SOCKETS)))
+
+
+def forwarded(job: Job) -> tuple[Service, ...]:
+    """Those that a forwarder is needed for: on the host's own network, some are there already."""
+    return tuple(service for service in job.services if not (job.network and _is_there_already(service)))
 
 
 def with_forwarder(confinement: Confinement) -> Confinement:

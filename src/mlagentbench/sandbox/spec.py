@@ -47,8 +47,10 @@ class Service:
     """An endpoint of the harness, reachable inside the sandbox at `127.0.0.1:port` and nowhere else."""
 
     port: int
-    host: str
-    host_port: int
+    host: str = ""
+    host_port: int = 0
+    socket: Path | None = None
+    """Where the harness listens, if not at a port."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ class Sandbox(Protocol):
     name: str
     isolating: bool
     """False for `none` only."""
+    own_network: bool
+    """Whether programs without the host's network have a loopback of their own, rather than the host's."""
 
     def gaps(self) -> tuple[str, ...]:
         """What this backend does not stop on this machine, one sentence each; empty where it stops all."""

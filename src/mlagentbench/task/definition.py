@@ -203,6 +203,8 @@ class Definition(_Strict):
     requirements: tuple[str, ...] = ()
     """What the sandbox's interpreter needs, as pip writes it, pinned."""
     program: Program | None = None
+    services: tuple[Literal["papers", "chat"], ...] = ()
+    """What the harness offers to programs in the sandbox: a paper index, a chat endpoint."""
     limits: Limits = Limits()
     variants: dict[str, Variant]
     published_baseline: float | None = None

@@ -1,0 +1,214 @@
+"""A chat endpoint in OpenAI's wire format in front of anything that answers messages.
+
+`POST /v1/chat/completions`, streamed or not, and `GET /v1/models`. Text only: tools, several choices and structured
+output are refused, so that no program comes to rely on what another answerer does not have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from mlagentbench.model.errors import ModelError, RateLimitedError, RefusedError, TooLongError
+from mlagentbench.model.spec import Completion, Message, Role, Sampling
+from mlagentbench.service.web import Answered, Asked, Site
+
+Answerer = Callable[[Sequence[Message], Sampling], Completion]
+"""Raises a ModelError where the model fails, a ChatRefusedError where it is not asked at all."""
+
+MODEL = "assistant"
+"""What `/v1/models` lists. Whatever model a program names, the one there is answers."""
+MOST_MESSAGES = 500
+MOST_TOKENS = 4_000
+DEFAULT_TOKENS = 2_000
+MOST_STOPS = 4
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+_NOT_OFFERED = ("tools", "functions", "tool_choice", "function_call", "audio", "logprobs")
+_FINISH = {"stop": "stop", "length": "length", "tool_calls": "stop", "refused": "content_filter"}
+_PIECE = re.compile(r"\S*\s*")
+
+
+class ChatRefusedError(Exception):
+    """A request that is not passed on; a sentence, a status and OpenAI's words for the kind."""
+
+    def __init__(
+        self, words: str, status: int = 400, kind: str = "invalid_request_error", code: str = ""
+    ) -> None:
+        super().__init__(words)
+        self.status = status
+        self.kind = kind
+        self.code = code
+
+
+def chat_site(answerer: Answerer) -> Site:
+    def answer(asked: Asked) -> Answered:
+        try:
+            return _answer(answerer, asked)
+        except ChatRefusedError as error:
+            return error_json(error.status, str(error), error.kind, error.code)
+        except ModelError as error:
+            return _of_the_model(error)
+
+    return Site(answer, error_json)
+
+
+def _answer(answerer: Answerer, asked: Asked) -> Answered:
+    path = asked.path.rstrip("/")
+    if path == "/v1/models" and asked.method == "GET":
+        return _json(200, {"object": "list", "data": [_MODEL]})
+    if path == f"/v1/models/{MODEL}" and asked.method == "GET":
+        return _json(200, _MODEL)
+    if path != "/v1/chat/completions":
+        raise ChatRefusedError(
+            f"Unknown request URL: {asked.method} {asked.path[:200]}.", 404, code="unknown_url"
+        )
+    if asked.method != "POST":
+        raise ChatRefusedError("Only POST is answered here.", 405)
+    body = _body(asked.body)
+    completion = answerer(_messages(body), _sampling(body))
+    mark = hashlib.sha256(asked.body + completion.text.encode("utf-8", "replace")).hexdigest()[:24]
+    head = {"id": f"chatcmpl-{mark}", "created": 0, "model": completion.model}
+    return _streamed(completion, head, body) if body.get("stream") else _whole(completion, head)
+
+
+_MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "mlagentbench"}
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ChatRefusedError("The body of the request is not JSON.") from None
+    if not isinstance(body, dict):
+        raise ChatRefusedError("The body of the request is not a JSON object.")
+    for name in _NOT_OFFERED:
+        if body.get(name):
+            raise ChatRefusedError(
+                f"{name!r} is not offered here: messages in, text out.", code="unsupported_parameter"
+            )
+    if body.get("n") not in (None, 1):
+        raise ChatRefusedError("'n' must be 1.", code="unsupported_value")
+    wanted = body.get("response_format")
+    if wanted is not None and wanted != {"type": "text"}:
+        raise ChatRefusedError(
+            "'response_format' must be text: ask for JSON in words.", code="unsupported_value"
+        )
+    return body
+
+
+def _messages(body: dict[str, Any]) -> list[Message]:
+    given = body.get("messages")
+    if not isinstance(given, list) or not given:
+        raise ChatRefusedError("'messages' must be a list with at least one message.")
+    if len(given) > MOST_MESSAGES:
+        raise ChatRefusedError(f"'messages' may hold {MOST_MESSAGES} messages.")
+    return [_message(place, each) for place, each in enumerate(given)]
+
+
+def _message(place: int, given: object) -> Message:
+    if not isinstance(given, dict):
+        raise ChatRefusedError(f"messages[{place}] is not an object.")
+    role = _ROLES.get(str(given.get("role")))
+    if role is None:
+        raise ChatRefusedError(f"messages[{place}].role must be one of {', '.join(_ROLES)}.")
+    content = given.get("content")
+    if isinstance(content, list):
+        content = "\n".join(_part(place, part) for part in content)
+    if not isinstance(content, str):
+        raise ChatRefusedError(f"messages[{place}].content must be text.")
+    return Message(role=role, content=content.encode("utf-8", "replace").decode())
+
+
+def _part(place: int, part: object) -> str:
+    text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
+    if not isinstance(text, str):
+        raise ChatRefusedError(f"messages[{place}].content may hold parts of the type text, and no others.")
+    return text
+
+
+def _sampling(body: dict[str, Any]) -> Sampling:
+    tokens = body.get("max_completion_tokens", body.get("max_tokens"))
+    stop = body.get("stop") or ()
+    stops = (stop,) if isinstance(stop, str) else stop
+    if not isinstance(stops, list | tuple) or len(stops) > MOST_STOPS:
+        raise ChatRefusedError(f"'stop' must be text, or a list of at most {MOST_STOPS}.")
+    said = {
+        "max_tokens": DEFAULT_TOKENS if tokens is None else tokens,
+        "stop": tuple(stops),
+        "seed": body.get("seed"),
+        **({} if body.get("temperature") is None else {"temperature": body["temperature"]}),
+    }
+    try:
+        sampling = Sampling.model_validate(said, strict=True)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ChatRefusedError(f"{problem['loc'][0]!r} is not right: {problem['msg']}.") from None
+    return sampling.model_copy(update={"max_tokens": min(sampling.max_tokens, MOST_TOKENS)})
+
+
+def _whole(completion: Completion, head: dict[str, Any]) -> Answered:
+    message = {"role": "assistant", "content": completion.text, "refusal": None}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": _FINISH[completion.stop_reason],
+    }
+    return _json(200, {**head, "object": "chat.completion", "choices": [choice], "usage": _usage(completion)})
+
+
+def _streamed(completion: Completion, head: dict[str, Any], body: dict[str, Any]) -> Answered:
+    """The events of a stream. They come all at once: the answer was whole before."""
+    options = body.get("stream_options")
+    with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
+    head = {**head, "object": "chat.completion.chunk"}
+
+    def event(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return {**head, "choices": [choice], **({"usage": None} if with_usage else {})}
+
+    events = [event({"role": "assistant", "content": ""})]
+    events += [event({"content": piece}) for piece in _PIECE.findall(completion.text) if piece]
+    events.append(event({}, _FINISH[completion.stop_reason]))
+    if with_usage:
+        events.append({**head, "choices": [], "usage": _usage(completion)})
+    lines = [f"data: {json.dumps(each)}\n\n" for each in events]
+    return Answered(200, "".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream; charset=utf-8")
+
+
+def _usage(completion: Completion) -> dict[str, Any]:
+    usage = completion.usage
+    return {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+def _of_the_model(error: ModelError) -> Answered:
+    if isinstance(error, TooLongError):
+        return error_json(400, str(error), code="context_length_exceeded")
+    if isinstance(error, RateLimitedError):
+        return error_json(429, str(error), "rate_limit_error", "rate_limit_exceeded")
+    if isinstance(error, RefusedError):
+        return error_json(400, str(error))
+    return error_json(503, str(error), "server_error")
+
+
+def error_json(status: int, words: str, kind: str = "", code: str = "") -> Answered:
+    kind = kind or ("invalid_request_error" if status < 500 else "server_error")
+    return _json(status, {"error": {"message": words, "type": kind, "param": None, "code": code or None}})
+
+
+def _json(status: int, content: dict[str, Any]) -> Answered:
+    return Answered(status, json.dumps(content).encode(), "application/json")
