@@ -21,6 +21,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/activate
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-all: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0' 'transformers>=5'
+	touch $@
+
 sandbox:
 	@sh tools/install-sandbox.sh
 
@@ -38,7 +42,7 @@ lint: setup  ## Format, lint, types, import contract.
 test: lint  ## Everything but what is slow; under 35 minutes on two cores.
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow" tests
 
-test-all: lint  ## Everything.
+test-all: lint $(VENV)/.installed-all  ## Everything.
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
 
 benchmark: setup  ## Measure the harness's own cost against peers; prints the table of docs/performance.md.

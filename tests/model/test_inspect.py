@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from model.servers import ANSWER, OpenAIWire, body, fail, serving, too_long
+from model.servers import ANSWER, OpenAIWire, answer, body, fail, serving, too_long
 
 from mlagentbench.model import (
     BadCredentialsError,
@@ -94,5 +94,12 @@ def test_faults_are_typed(behaviour, error, server, connect):
     server.does(behaviour)
     with pytest.raises(error) as raised:
         connect(server, NAME, extra={"max_retries": 0}).complete(HELLO, Sampling())
+    assert "sk-canary" not in str(raised.value)
     assert "Say hello." not in str(raised.value), "what was asked is no part of what went wrong"
     assert getattr(raised.value, "retry_after", None) == (3 if error is RateLimitedError else None)
+
+
+def test_a_key_that_inspect_finds_by_itself_is_taken_out_of_a_reply(server, connect):
+    server.does(answer("It is sk-canary-for-inspect."))
+    completion = connect(server, NAME).complete(HELLO, Sampling())
+    assert completion.text == "It is [key removed]."

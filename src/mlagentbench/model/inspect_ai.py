@@ -12,6 +12,7 @@ from typing import Any
 from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.faults import Fault, retry_after
 from mlagentbench.model.hosted import Answer, HostedModel, RequestFailedError, ToolNames, as_object
+from mlagentbench.model.keys import remember_keys
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
 
@@ -27,6 +28,7 @@ _STOP_REASONS: dict[str, StopReason] = {
 class InspectModel(HostedModel):
     def __init__(self, options: ModelOptions) -> None:
         super().__init__(options)
+        remember_keys()
         self._api = importlib.import_module("inspect_ai.model")
         self._tool_api = importlib.import_module("inspect_ai.tool")
         self.key_variable = f"the key of {options.name.partition('/')[0]}"

@@ -11,6 +11,7 @@ from mlagentbench.model.errors import BadCredentialsError
 _ASSIGNMENT = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*")
 _IN_A_URL = re.compile(r"(?i)([?&](?:api_?)?key=)[^&\s'\"]+|(//)[^/@\s]+@")
 _MASK = "[key removed]"
+_NAMED_AS_KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 _SHORTEST = 6
 """Shorter texts are no keys; removing them would remove words."""
 
@@ -54,6 +55,14 @@ def need_key(provider: str, *variables: str) -> Key:
         f"There is no key for {provider}: set {' or '.join(variables)} in the environment or in a file .env in this "
         "folder."
     )
+
+
+def remember_keys() -> None:
+    """For a library that finds its keys by itself: whatever is called a key here is one."""
+    for source in (os.environ, read_env_file(Path(".env"))):
+        for variable, value in source.items():
+            if variable.upper().endswith(_NAMED_AS_KEYS):
+                Key(value.strip())
 
 
 def read_env_file(path: Path) -> dict[str, str]:

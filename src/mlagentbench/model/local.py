@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.model.errors import ModelError, RefusedError, TooLongError
+from mlagentbench.model.errors import RefusedError, TooLongError
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.serving import DEFAULT_CONTEXT, Engine, Offer, loaded
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
@@ -214,7 +214,7 @@ def weights_of(name: str, folder: Path) -> Path:
     weights = known(name)
     if file_of_name := find(weights, folder):
         return file_of_name
-    raise ModelError(f"The weights of {name} are not on this machine: run `mlagentbench model fetch {name}`.")
+    raise UsageError(f"The weights of {name} are not on this machine: run `mlagentbench model fetch {name}`.")
 
 
 def _written(message: Message) -> dict[str, Any]:

@@ -190,7 +190,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_right_one() -> None:
 
 
 def test_missing_weights_are_answered_with_the_one_command(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="run `mlagentbench model fetch smollm2-135m`"):
+    with pytest.raises(UsageError, match="run `mlagentbench model fetch smollm2-135m`"):
         LocalModel("smollm2-135m", folder=tmp_path)
     with pytest.raises(UsageError, match="There is no file"):
         LocalModel(str(tmp_path / "no.gguf"))
