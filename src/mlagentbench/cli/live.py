@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ class LiveWatch:
         self._line = ""
         self._lines = 0
         self._passed_at = 0.0
+        self._drawing = threading.Lock()
+        """A program's calls of a model are told while it writes its output."""
         self.folder: RunFolder | None = None
         self.steps = 0
 
@@ -50,6 +53,10 @@ class LiveWatch:
             )
 
     def output(self, text: str) -> None:
+        with self._drawing:
+            self._output(text)
+
+    def _output(self, text: str) -> None:
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             self._show(line)
@@ -68,7 +75,8 @@ class LiveWatch:
             self._screen.line(("      … more output follows; the record keeps all of it", "dim"))
 
     def model(self, call: ModelCalled) -> None:
-        self._screen.line((f"      {call_in_words(call)}", "dim"))
+        with self._drawing:
+            self._screen.line((f"      {call_in_words(call)}", "dim"))
 
     def step(self, step: StepTaken, replayed: bool) -> None:
         self.steps = step.index

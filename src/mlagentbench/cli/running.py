@@ -13,6 +13,7 @@ from mlagentbench.cli.screen import Screen, open_screen
 from mlagentbench.environment import Options
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.launch.run import Run, run
+from mlagentbench.record.request import ChatBy
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Wanted:
     limits: dict[str, Any]
     sandbox: str | None
     network: bool
+    chat: ChatBy
     python: str | None
     devices: tuple[str, ...]
     show_action: tuple[str, ...]
@@ -48,6 +50,7 @@ class Wanted:
             limits=self.limits,
             sandbox=self.sandbox or "auto",
             network=self.network,
+            chat=self.chat,
             python=self.python,
             runs=self.folder,
             experiment=self.experiment,

@@ -181,11 +181,8 @@ class Environment:
         started = time.monotonic()
         run.bench.step = self._steps + 1
         self._setup.watch.action(self._steps + 1, action)
-        run.desk.inside = True
-        try:
+        with run.bench.acting():
             outcome = perform(run.bench, action, self._setup.actions)
-        finally:
-            run.desk.inside = False
         taken = self._record(action, outcome, started)
         self._setup.watch.step(taken, replayed=False)
         return taken.observation

@@ -79,6 +79,7 @@ class ModelChoice:
             "act": opened[self.act],
             "edit": opened[self.edit or self.act],
             "fast": opened[self.fast or self.act],
+            "tool": opened[self.act],
         }
         return roles, lambda name, usage: cost(usage, name, self.prices)
 

@@ -17,6 +17,7 @@ from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import changed_limits, resource_limits, run_limits
 from mlagentbench.environment.models import ModelChoice, changed_calls
+from mlagentbench.environment.offering import Chat, Offering
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
@@ -24,10 +25,11 @@ from mlagentbench.grading import Grade
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.grades import read_grades, remember_grade
 from mlagentbench.record.journal import Journal
-from mlagentbench.record.request import Host, Origin, RunLimits, RunRequest
+from mlagentbench.record.request import ChatBy, Host, Origin, RunLimits, RunRequest
 from mlagentbench.record.summary import summarise
 from mlagentbench.sandbox import Sandbox, Service, choose
-from mlagentbench.task.definition import Limits
+from mlagentbench.service.offering import Offer
+from mlagentbench.task.definition import Limits, Task
 from mlagentbench.task.layout import Layout, hidden_folders, layout, program_environment
 from mlagentbench.task.preparation import Prepared, find_prepared, prepare
 from mlagentbench.task.problem import problem_text
@@ -57,6 +59,7 @@ class Setup:
     python: str | None
     network: bool
     services: tuple[Service, ...] = ()
+    chat: ChatBy = ""
     devices: tuple[str, ...] = ()
     watch: Watch = field(default_factory=Silence)
     ask: Callable[[str], str] | None = None
@@ -114,17 +117,35 @@ class Setup:
             seed=request.seed,
         )
         bench.desk = desk
+        bench.offering = self.offering(folder, desk)
         bench.problem = problem
         inherited = request.origin.step if request.origin else 0
         grader = partial(self.grader, folder)
         return OpenRun(folder, journal, store, bench, desk, plan, grader, problem, inherited)
+
+    def offering(self, folder: RunFolder, desk: Desk) -> Offering | None:
+        """What the task offers to programs; None for the many that offer nothing."""
+        if not self.prepared.task.definition.services:
+            return None
+        chat = Chat(desk, self.limits) if self.chat == "model" and desk.has("tool") else None
+        return Offering(self.offer(folder.scratch), chat)
+
+    def offer(self, scratch: Path) -> Offer:
+        return Offer(
+            names=self.prepared.task.definition.services,
+            private=self.prepared.private,
+            index="services",
+            own_network=self.sandbox.own_network and not self.network,
+            network=self.network,
+            cache=scratch / "papers-cache",
+        )
 
     def grader(self, folder: RunFolder) -> Grader:
         """What grades this run; it is loaded when the first verdict is asked for."""
         from mlagentbench.grading.grader import Grader
 
         limits = resource_limits(self.limits)
-        return Grader(self.prepared, self.sandbox, folder.scratch, limits, self.watch.note)
+        return Grader(self.prepared, self.sandbox, folder.scratch, limits, self.watch.note, self.network)
 
     def request(self, seed: int | None) -> RunRequest:
         task = self.prepared.task
@@ -144,6 +165,7 @@ class Setup:
             seed=self.seed if seed is None else seed,
             sandbox=self.sandbox.name,
             network=self.network,
+            chat=self.chat,
             actions=self.actions,
             limits=self.limits,
             host=this_host(),
@@ -190,6 +212,8 @@ class OpenRun:
                 remove_tree(folder)
 
     def close(self) -> None:
+        if self.bench.offering is not None:
+            self.bench.offering.close()
         self.journal.close()
         self.store.close()
 
@@ -213,6 +237,8 @@ class Options(TypedDict, total=False):
     show_actions: Iterable[str]
     hide_actions: Iterable[str]
     services: Iterable[Service]
+    chat: ChatBy
+    """What answers programs that chat, in tasks that offer it: `stand-in`, or `model`, which is the run's own."""
     devices: Iterable[str]
     models: ModelChoice
     """For `env.complete` and for actions that think; `run` takes them as its own argument."""
@@ -242,7 +268,7 @@ def new_setup(
     prepared = find_prepared(loaded, variant, seed=seed, key=key, python=python) or prepare(
         loaded, variant, seed=seed, key=key, python=python, progress=watch.note, sandbox=sandbox
     )
-    return Setup(
+    setup = Setup(
         prepared=prepared,
         sandbox=sandbox,
         limits=run_limits(loaded.definition.limits, options.get("limits")),
@@ -259,10 +285,23 @@ def new_setup(
         python=python,
         network=options.get("network", False),
         services=tuple(options.get("services", ())),
+        chat=_chat_by(loaded, models, options.get("chat", ""), watch),
         devices=tuple(options.get("devices", ())),
         watch=watch,
         ask=options.get("ask"),
     )
+    setup.offer(Path()).check()
+    return setup
+
+
+def _chat_by(task: Task, models: ModelChoice, asked: ChatBy, watch: Watch) -> ChatBy:
+    """What answers programs that chat: as asked for, if the run has a model; nothing where the task offers no chat."""
+    if "chat" not in task.definition.services:
+        return ""
+    if asked == "model" and not models.act:
+        watch.note("This run has no model, so programs chat with the stand-in.")
+        return "stand-in"
+    return asked or "stand-in"
 
 
 def recorded_setup(
@@ -295,6 +334,7 @@ def recorded_setup(
         key=key,
         python=request.python or None,
         network=request.network,
+        chat=request.chat,
         watch=watch,
         ask=ask,
         origin=request.origin,

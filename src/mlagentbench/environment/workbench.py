@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.limits import resource_limits
+from mlagentbench.environment.offering import Offering
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.output import OutputCollector
 from mlagentbench.environment.repl import Repl
 from mlagentbench.record.request import RunLimits
 from mlagentbench.record.steps import Execution, Observation
 from mlagentbench.sandbox import Interpreter, Job, ResourceLimits, Result, Sandbox, Service
+from mlagentbench.service.offering import Offered
 from mlagentbench.units import format_duration, format_size
 from mlagentbench.workspace import Workspace
 
@@ -37,6 +40,8 @@ class Workbench:
     hidden: tuple[Path, ...] = ()
     network: bool = False
     services: tuple[Service, ...] = ()
+    offering: Offering | None = None
+    """What the task itself offers to programs."""
     devices: tuple[str, ...] = ()
     ask: Callable[[str], str] | None = None
     """Reaches a person, in interactive mode."""
@@ -56,7 +61,23 @@ class Workbench:
         left = None if self.deadline is None else self.deadline - time.monotonic()
         return resource_limits(self.limits, left)
 
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """While an action is performed: calls of models are part of it, programs' own among them."""
+        if self.desk is not None:
+            self.desk.inside = True
+        if self.offering is not None:
+            self.offering.begin()
+        try:
+            yield
+        finally:
+            if self.offering is not None:
+                self.offering.end()
+            if self.desk is not None:
+                self.desk.inside = False
+
     def job(self, argv: Iterable[str]) -> Job:
+        offered = self.offering.get() if self.offering is not None else Offered()
         return Job(
             argv=tuple(argv),
             workspace=self.workspace.folder,
@@ -64,9 +85,9 @@ class Workbench:
             interpreter=self.interpreter,
             read_only=self.workspace.read_only,
             hidden=self.hidden,
-            environment=self.environment,
+            environment={**self.environment, **offered.environment},
             network=self.network,
-            services=self.services,
+            services=self.services + offered.services,
             devices=self.devices,
         )
 

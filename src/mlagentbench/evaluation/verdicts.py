@@ -48,6 +48,7 @@ def grade(
             folder.scratch,
             resource_limits(request.limits),
             progress,
+            request.network,
         )
         verdict = grader.grade(folder.store(), snapshot)
         remember_grade(folder, verdict)

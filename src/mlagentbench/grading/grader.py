@@ -29,8 +29,9 @@ class Grader:
         scratch: Path,
         limits: ResourceLimits | None = None,
         progress: Callable[[str], None] = lambda line: None,
+        network: bool = False,
     ) -> None:
-        self._stage = Stage(prepared, sandbox, limits or default_limits(), scratch, hidden_folders())
+        self._stage = Stage(prepared, sandbox, limits or default_limits(), scratch, hidden_folders(), network)
         self._progress = progress
 
     def score(self, store: Store, snapshot: str) -> Score:

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from mlagentbench.errors import GraderFailedError, PathRefusedError, SubmissionRefusedError
 from mlagentbench.grading.grade import Interval
+from mlagentbench.grading.offering import offered
 from mlagentbench.grading.timing import ratio_of_smallest
 from mlagentbench.sandbox import Job, Mount, ResourceLimits, Result, Sandbox
 from mlagentbench.task import worker
@@ -51,6 +52,8 @@ class Stage:
     limits: ResourceLimits
     scratch: Path
     hidden: tuple[Path, ...] = ()
+    network: bool = False
+    """Whether services that the task offers may use the network."""
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -178,7 +181,10 @@ def infer_once(
         one_process=program.timing is not None,
     )
     said = bytearray()
-    result = stage.sandbox.run(job, said.extend)
+    with offered(stage, "grading") as offer:
+        environment = {**job.environment, **offer.environment}
+        served = replace(job, services=offer.services, environment=environment)
+        result = stage.sandbox.run(served, said.extend)
     _demand_success(result, bytes(said), "The submitted program")
     _keep_plain_files(outputs, kept, folder / "outputs-store")
     return result

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mlagentbench.grading.offering import offered
 from mlagentbench.grading.references import Kind
 from mlagentbench.grading.stages import Stage
 from mlagentbench.sandbox import Job, Result
@@ -65,6 +66,9 @@ def run_in_workspace(
         environment=environment or {},
     )
     said = bytearray()
-    result = stage.sandbox.run(job, said.extend, stdin=stdin)
+    with offered(stage, "services") as offer:
+        found = {**job.environment, **offer.environment}
+        served = replace(job, services=offer.services, environment=found)
+        result = stage.sandbox.run(served, said.extend, stdin=stdin)
     snapshot = workspace.snapshot(executed=True)
     return Trial(result, said.decode("utf-8", "replace"), workspace.store, snapshot.id)

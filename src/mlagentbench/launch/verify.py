@@ -99,7 +99,14 @@ def _check_grade(
     scratch = folder.scratch
     try:
         prepared = prepared_for(request, key, progress)
-        grader = Grader(prepared, choose(request.sandbox), scratch, resource_limits(request.limits), progress)
+        grader = Grader(
+            prepared,
+            choose(request.sandbox),
+            scratch,
+            resource_limits(request.limits),
+            progress,
+            request.network,
+        )
         again = grader.grade(folder.store(), snapshot)
     except MLAgentBenchError as error:
         result.problems.append(f"It could not be graded again: {error}")

@@ -61,8 +61,8 @@ class StepTaken(_Event):
     """Working time of the run so far, over all of its resumptions."""
 
 
-ModelRole = Literal["act", "edit", "fast"]
-"""Which of a run's models: the one that decides, the one that edits, the one that reads and sums up."""
+ModelRole = Literal["act", "edit", "fast", "tool"]
+"""What a model was asked for: to decide, to edit, to read and sum up, or by a program that the agent wrote."""
 
 
 class ModelCalled(_Event):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mlagentbench.model.options import CallOptions
+
+ChatBy = Literal["", "stand-in", "model"]
+"""What answers programs that chat: rules that stand in for a model, or the run's own model."""
 
 
 class Origin(BaseModel):
@@ -82,6 +85,8 @@ class RunRequest(BaseModel):
     seed: int
     sandbox: str
     network: bool
+    chat: ChatBy = ""
+    """What answered programs that chat; empty where the task offers no chat."""
     actions: tuple[str, ...]
     """The actions shown to the agent."""
     limits: RunLimits

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from mlagentbench.sandbox import Service
 from mlagentbench.sandbox.temporary import temporary_folder
+from mlagentbench.service.offering import Offered
 from mlagentbench.service.web import LOOPBACK, Server, Site
 
 PORTS = {"papers": 8031, "chat": 8032}
 """Inside of a sandbox that has a network of its own."""
 KEY = "none-needed"
 """What programs find as `OPENAI_API_KEY`: clients insist on one."""
-
-
-@dataclass(frozen=True)
-class Offered:
-    """For a sandbox's job: the endpoints, and the variables that name them."""
-
-    services: tuple[Service, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -58,20 +49,3 @@ def environment(ports: dict[str, int]) -> dict[str, str]:
         found["OPENAI_BASE_URL"] = f"http://{LOOPBACK}:{ports['chat']}/v1"
         found["OPENAI_API_KEY"] = KEY
     return found
-
-
-def sites_for(names: Sequence[str], papers: Path) -> dict[str, Site]:
-    """What a task asks for by name: the index in the folder `papers`, and the stand-in as its chat."""
-    sites: dict[str, Site] = {}
-    for name in names:
-        if name == "papers":
-            from mlagentbench.service.catalogue import Catalogue
-            from mlagentbench.service.papers import papers_site
-
-            sites[name] = papers_site(Catalogue.read(papers / "papers.json"))
-        elif name == "chat":
-            from mlagentbench.service.chat import chat_site
-            from mlagentbench.service.standin import StandIn
-
-            sites[name] = chat_site(StandIn())
-    return sites

@@ -72,10 +72,10 @@ class BadRequestError(Exception):
 class Server:
     """Sites on sockets in a folder or on ports of the host's loopback, in a thread, from entering to leaving."""
 
-    def __init__(self, threads: int = _THREADS) -> None:
+    def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="service", daemon=True)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="service")
+        self._pools: list[ThreadPoolExecutor] = []
         self._open = 0
 
     def __enter__(self) -> Server:
@@ -100,7 +100,8 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result(10)
-        self._pool.shutdown(cancel_futures=True)
+        for pool in self._pools:
+            pool.shutdown(cancel_futures=True)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -108,10 +109,13 @@ class Server:
     def _handler(
         self, site: Site
     ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]:
+        pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="service")
+        self._pools.append(pool)
+
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._open += 1
             try:
-                answered = await self._answer(site, reader)
+                answered = await self._answer(site, pool, reader)
                 async with asyncio.timeout(WRITE_SECONDS):
                     writer.write(_written(answered))
                     await writer.drain()
@@ -125,7 +129,7 @@ class Server:
 
         return handle
 
-    async def _answer(self, site: Site, reader: asyncio.StreamReader) -> Answered:
+    async def _answer(self, site: Site, pool: ThreadPoolExecutor, reader: asyncio.StreamReader) -> Answered:
         if self._open > MOST_CONNECTIONS:
             return site.refuse(503, f"More than {MOST_CONNECTIONS} connections at once. Wait for answers.")
         try:
@@ -135,7 +139,7 @@ class Server:
             return site.refuse(error.status, str(error))
         except TimeoutError:
             return site.refuse(408, f"The request was not whole after {READ_SECONDS:g} seconds.")
-        answering = self._loop.run_in_executor(self._pool, site.answer, asked)
+        answering = self._loop.run_in_executor(pool, site.answer, asked)
         await asyncio.wait([answering])
         if (failure := answering.exception()) is not None:
             context = {"message": f"A service failed at {asked.method} {asked.path!r}", "exception": failure}

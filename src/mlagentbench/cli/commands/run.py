@@ -45,6 +45,13 @@ from mlagentbench.cli import options as o
 @o.option(
     "--network", type=click.Choice(["on", "off"]), default="off", show_default=True, help="For agent code."
 )
+@o.option(
+    "--chat",
+    type=click.Choice(["stand-in", "model"]),
+    default="stand-in",
+    show_default=True,
+    help="What answers programs that chat, in tasks that offer it; model is the run's own.",
+)
 @o.python_option
 @o.option("--device", "devices", multiple=True, help="A GPU to pass through: its index, or all.")
 @o.option("--show-action", type=o.ActionName(), multiple=True, help="Show the agent one more action.")
