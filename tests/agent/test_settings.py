@@ -11,6 +11,8 @@ from mlagentbench.agent.research import ResearchAgent
 from mlagentbench.agent.settings import SMALL, LanguageSettings, ResearchSettings, settings_table
 from mlagentbench.agent.spec import AGENTS, build_agent
 from mlagentbench.agent.tool_protocol import tool_name
+from mlagentbench.agent.tree import settings as tree
+from mlagentbench.agent.tree.settings import TreeSettings
 from mlagentbench.environment.actions.registry import all_actions
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
@@ -19,6 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 def test_the_page_lists_every_setting_as_it_is():
     page = PAGE.read_text(encoding="utf-8")
     assert settings_table(ResearchSettings) in page and settings_table(LanguageSettings) in page
+    assert settings_table(TreeSettings, tree.SMALL) in page
     assert all(f"`{name}`" in page for name in AGENTS)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 from mlagentbench.agent.context import Context, View
 from mlagentbench.agent.guiding import leading_on
+from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
 from mlagentbench.agent.research_log import ResearchLog
@@ -19,7 +19,6 @@ from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Completion, Message, Sampling
 from mlagentbench.record import Action
-from mlagentbench.record.events import Note
 
 LOST = "No Action"
 """What a decision is recorded as that no reply could be read for: a step, so that it counts."""
@@ -47,7 +46,7 @@ class Loop:
         self._sampling = Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature)
         env.sample("edit", Sampling(max_tokens=settings.edit_tokens, temperature=settings.edit_temperature))
         env.sample("fast", Sampling(max_tokens=settings.fast_tokens, temperature=settings.fast_temperature))
-        self._told = Counter(event.text for event in env.folder.history().events if isinstance(event, Note))
+        self._notes = Notes(env)
 
     def run(self) -> None:
         """Decide and act until the environment is done, or nothing can be decided any more."""
@@ -85,9 +84,9 @@ class Loop:
         """A decision without an action. It is a step all the same, unless it is the last."""
         note = f"None of {self._settings.max_tries} replies could be used. The last one: {error.sentence}"
         if lost >= self._settings.lost_decisions:
-            self._note(f"{note} The agent stops here.")
+            self._notes.say(f"{note} The agent stops here.")
             raise _StopError
-        self._note(note)
+        self._notes.say(note)
         if self._env.done:
             return
         self._env.step(Action(LOST, {"reason": error.sentence}))
@@ -129,7 +128,7 @@ class Loop:
             else:
                 self._speaker.asked()
                 return completion
-        self._note(
+        self._notes.say(
             f"The prompt is too long for the model even without any past step. {reason} The agent stops here."
         )
         raise _StopError
@@ -143,13 +142,6 @@ class Loop:
                 return f"The model would not answer. {error.sentence}"
             case _:
                 return error.sentence
-
-    def _note(self, text: str) -> None:
-        """Keep a sentence in the record; on a resumed run, not those that are there."""
-        if self._told[text]:
-            self._told[text] -= 1
-        else:
-            self._env.note(text)
 
 
 def _vocabulary(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -114,13 +115,13 @@ class ResearchSettings(LanguageSettings):
     )
 
 
-def settings_table(model: type[BaseModel]) -> str:
+def settings_table(model: type[BaseModel], small: Mapping[str, Any] = SMALL) -> str:
     """The settings as a Markdown table, for the documentation."""
     lines = ["| setting | default | `small` | is |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         default = "" if field.default is PydanticUndefined else _shown(field.default)
-        small = _shown(SMALL[name]) if name in SMALL else ""
-        lines.append(f"| `{name}` | {default} | {small} | {field.description} |")
+        instead = _shown(small[name]) if name in small else ""
+        lines.append(f"| `{name}` | {default} | {instead} | {field.description} |")
     return "\n".join(lines)
 
 

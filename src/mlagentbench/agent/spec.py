@@ -37,6 +37,7 @@ AGENTS: dict[str, str] = {
     "research": "mlagentbench.agent.research:ResearchAgent",
     "react": "mlagentbench.agent.react:ReactAgent",
     "act": "mlagentbench.agent.act:ActAgent",
+    "tree": "mlagentbench.agent.tree.agent:TreeAgent",
 }
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
 

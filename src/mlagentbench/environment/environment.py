@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mlagentbench.environment.setup import OpenRun, Setup
     from mlagentbench.grading import Grade
     from mlagentbench.record.folder import RunFolder
+    from mlagentbench.record.request import RunLimits
     from mlagentbench.task.definition import Task
 
 _DEEPEST = 50
@@ -78,6 +79,11 @@ class Environment:
     def actions(self) -> tuple[str, ...]:
         """The names of the actions that the agent is shown."""
         return self._setup.actions
+
+    @property
+    def limits(self) -> RunLimits:
+        """What the run may use."""
+        return self._setup.limits
 
     @property
     def history(self) -> list[StepTaken]:
@@ -238,9 +244,9 @@ class Environment:
                 f"The run has reached its limit of {value:g} {'seconds' if name == 'time' else name}."
             )
 
-    def note(self, text: str) -> None:
-        """Keep a sentence in the record, beside the steps."""
-        self._run.journal.append(Note(text=text))
+    def note(self, text: str, data: Mapping[str, object] | None = None) -> None:
+        """Keep a sentence in the record, beside the steps, and with it what programs may want to know."""
+        self._run.journal.append(Note(text=text, data=dict(data or {})))
         self._setup.watch.note(text)
 
     def log(self, entry: str) -> None:

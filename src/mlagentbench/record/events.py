@@ -6,7 +6,7 @@ The types are built when they are first used: all at once, they would be a tenth
 from __future__ import annotations
 
 import time
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -102,6 +102,8 @@ class LimitHit(_Event):
 class Note(_Event):
     type: Literal["note"] = "note"
     text: str
+    data: dict[str, Any] = Field(default_factory=dict)
+    """For programs that read the record: a node of a search tree, for instance."""
 
 
 class Resumed(_Event):

@@ -12,9 +12,15 @@ from mlagentbench.cli import options as o
 @click.command("show")
 @click.argument("run")
 @click.argument("step", type=click.IntRange(1), required=False)
+@click.option("--tree", is_flag=True, help="The solutions that the agent `tree` tried, as a tree.")
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw that tree into this file as a picture.",
+)
 @o.folder_option
 @o.json_option
-def command(run: str, step: int | None, folder: Path, as_json: bool) -> None:
+def command(run: str, step: int | None, tree: bool, svg: Path | None, folder: Path, as_json: bool) -> None:
     """Read a run, or one step of it with the diff that it made.
 
     RUN is a run's folder, its id, the beginning of one, or `last`.
@@ -26,7 +32,11 @@ def command(run: str, step: int | None, folder: Path, as_json: bool) -> None:
     from mlagentbench.record.summary import read_summary
 
     found = find_run(run, folder)
-    if not as_json:
+    if tree or svg is not None:
+        from mlagentbench.cli.trees import show_tree
+
+        show_tree(found, svg, as_json)
+    elif not as_json:
         draw(open_screen(), found, step)
     elif step is None:
         events = [plain(event) for event in found.history().events]

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from mlagentbench.environment.actions.fences import NoSingleBlockError, only_block
+from mlagentbench.environment.actions.fences import NoSingleBlockError
 from mlagentbench.environment.actions.registry import Arguments, action
+from mlagentbench.environment.actions.replies import fenced_reply
 from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.outcome import Outcome, refused, told
 from mlagentbench.environment.workbench import Workbench
@@ -25,9 +26,6 @@ LONGEST_LOG_ENTRY = 500
 BLOCK = 10_000
 """Characters of a file that are described at once, as published."""
 _LARGEST_FILE = 5_000_000
-_MOST_CONTINUATIONS = 3
-_CIRCLE, _ROUNDS = 200, 4
-"""Characters that, seen so often, are a circle."""
 _PROMPTS = Path(__file__).with_name("prompts")
 
 A = TypeVar("A", bound=Arguments)
@@ -165,27 +163,8 @@ def edit_script_segment(bench: Workbench, desk: Desk, args: EditScriptSegment) -
 
 
 def _edited_block(desk: Desk, prompt: str) -> str:
-    """The code that the edit model replies with; a reply that reaches its budget is gone on with."""
-    messages = [Message(role="user", content=prompt)]
-    reply = ""
-    for _ in range(_MOST_CONTINUATIONS + 1):
-        completion = desk.complete("edit", messages)
-        reply += completion.text
-        if completion.stop_reason != "length":
-            return only_block(reply)
-        if _goes_in_circles(reply):
-            raise NoSingleBlockError("the same lines come again and again without an end")
-        messages = [
-            messages[0],
-            Message(role="assistant", content=reply),
-            Message(role="user", content=_prompt("go_on")),
-        ]
-    raise NoSingleBlockError("it is longer than the model may write")
-
-
-def _goes_in_circles(text: str) -> bool:
-    """Whether the end of a text that was cut off has been there several times before."""
-    return len(text) > _CIRCLE * _ROUNDS and text.count(text[-_CIRCLE:]) >= _ROUNDS
+    """The code that the edit model replies with."""
+    return fenced_reply(lambda asked: desk.complete("edit", asked), [Message(role="user", content=prompt)])[1]
 
 
 def _not_saved(name: str, problem: NoSingleBlockError) -> Outcome:

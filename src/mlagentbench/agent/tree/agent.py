@@ -1,0 +1,297 @@
+"""Searches over whole solutions: drafts some, repairs what is broken, improves what is good, submits the best."""
+
+from __future__ import annotations
+
+import random
+
+from mlagentbench.agent.loop import LOST
+from mlagentbench.agent.measuring import validation_score
+from mlagentbench.agent.notes import Notes
+from mlagentbench.agent.prompting import prompt
+from mlagentbench.agent.shortening import cut
+from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
+from mlagentbench.agent.tree.settings import TreeSettings
+from mlagentbench.environment import Environment
+from mlagentbench.environment.actions.fences import NoSingleBlockError
+from mlagentbench.environment.actions.replies import fenced_reply
+from mlagentbench.errors import UsageError
+from mlagentbench.model.errors import ModelError
+from mlagentbench.model.spec import Completion, Message, Sampling
+from mlagentbench.record import Action, Observation
+
+RUN_WITH_SEED = "run_with_seed.py"
+_RUN_WITH_SEED = """import os
+import runpy
+import sys
+
+os.environ["SEED"] = sys.argv[1]
+script = sys.argv[2]
+del sys.argv[1:]
+runpy.run_path(script, run_name="__main__")
+"""
+_LONGEST_PLAN = 400
+_LONGEST_PROBLEM = 200
+_STEPS_OF_A_NODE = 2
+_STEPS_OF_THE_END = 3
+"""Write the best, run it, submit."""
+_SAFETY = 3.0
+"""Executions as long as the longest so far that must still fit into the run's time."""
+
+
+class TreeAgent:
+    Settings = TreeSettings
+
+    def __init__(self, settings: TreeSettings) -> None:
+        self._settings = settings
+
+    def run(self, env: Environment) -> None:
+        goal = env.task.definition.metric.goal
+        if goal is None:
+            raise UsageError(
+                f"The agent 'tree' must know which scores are better, and {env.task.id} does not say. "
+                "Put a mlagentbench.toml with [metric] goal beside it."
+            )
+        Search(env, self._settings, Tree(goal)).run()
+
+
+class Search:
+    """One run. Whatever it decides by is in the record, so that it can be replayed."""
+
+    def __init__(self, env: Environment, settings: TreeSettings, tree: Tree) -> None:
+        self._env = env
+        self._settings = settings
+        self._tree = tree
+        self._script = env.task.definition.entry
+        self._strategy = Strategy(
+            settings.drafts, settings.debug_depth, settings.debug_share, settings.policy
+        )
+        self._chance = random.Random(env.folder.request().seed)
+        self._sampling = Sampling(max_tokens=settings.tokens, temperature=settings.temperature)
+        self._notes = Notes(env)
+        self._outputs: dict[int, str] = {}
+        self._longest = 0.0
+        self._spent = 0
+        self._dearest = 0
+        self._lying: Node | None = None
+
+    def run(self) -> None:
+        self._begin()
+        while not self._env.done and self._goes_on():
+            move = self._strategy.next(self._tree, self._chance)
+            if not self._try(move):
+                break
+        self._end()
+
+    def _begin(self) -> None:
+        """The starter is the first node: what everything else is measured by."""
+        code = self._env.step(Action("Read File", {"file_name": self._script})).text
+        node = self._tree.grow(Move("starter", None), "The script as it was.", _ending(code))
+        self._lying = node
+        if not self._env.done:
+            self._execute(node)
+
+    def _try(self, move: Move) -> bool:
+        """One node more; false where the model cannot go on."""
+        try:
+            plan, script = self._write(move)
+        except NoSingleBlockError as problem:
+            node = self._tree.grow(move, "", "")
+            node.problem = f"There is no script: of the reply, {problem}."
+            self._tell(node)
+            if not self._env.done:
+                self._env.step(Action(LOST, {"reason": node.problem}))
+            return True
+        except ModelError as error:
+            self._notes.say(f"The model cannot go on, so the best solution so far is submitted. {error}")
+            return False
+        node = self._tree.grow(move, plan, script)
+        if self._lay(node) and not self._env.done:
+            self._execute(node)
+        return True
+
+    def _write(self, move: Move) -> tuple[str, str]:
+        """A plan and a script, or why there is none."""
+        messages = [
+            Message(role="system", content=self._system()),
+            Message(role="user", content=self._question(move)),
+        ]
+        for last in [False] * (self._settings.max_tries - 1) + [True]:
+            try:
+                return self._read(messages)
+            except NoSingleBlockError as problem:
+                if last or self._env.done:
+                    raise
+                told = f"This could not be used: {problem}. Reply with the whole script in one fenced code block."
+                messages = [*messages[:2], Message(role="assistant", content=self._said), _user(told)]
+        raise AssertionError("there is a last try")
+
+    def _read(self, messages: list[Message]) -> tuple[str, str]:
+        self._said = "(nothing)"
+
+        def ask(asked: list[Message]) -> Completion:
+            completion = self._env.complete(asked, self._sampling, role="edit")
+            used = completion.usage.input + completion.usage.output
+            self._spent += used
+            self._dearest = max(self._dearest, used)
+            self._said = cut(completion.text.strip(), self._settings.output_limit) or self._said
+            return completion
+
+        reply, script = fenced_reply(ask, messages)
+        plan = " ".join(reply.split("```", 1)[0].split())
+        return cut(plan, _LONGEST_PLAN), script
+
+    def _system(self) -> str:
+        metric = self._env.task.definition.metric.name
+        return prompt("tree_system", problem=self._env.problem, script=self._script, metric=metric)
+
+    def _question(self, move: Move) -> str:
+        node = move.parent or self._tree.nodes[0]
+        output = cut(self._outputs.get(node.number, ""), self._settings.output_limit)
+        values = {"memory": self._memory(), "code": node.script}
+        match move.operator:
+            case "debug":
+                return prompt("tree_debug", **values, problem=node.problem, output=output)
+            case "improve":
+                score = f"{node.score:.6g}"
+                return prompt("tree_improve", **values, score=score, goal=self._tree.goal, output=output)
+            case _:
+                return prompt("tree_draft", **values)
+
+    def _memory(self) -> str:
+        """What was tried, and what was measured."""
+        lines = [
+            f"- {node.plan or 'Nothing could be read.'} Result: "
+            + (f"validation score {node.score:.6g}" if node.scores else cut(node.problem, _LONGEST_PROBLEM))
+            for node in self._tree.nodes[-self._settings.remembered :]
+        ]
+        return (
+            "\n".join([f"Tried so far (goal: {self._tree.goal}):", *lines])
+            if self._settings.remembered
+            else ""
+        )
+
+    def _lay(self, node: Node) -> bool:
+        """Put a node's script into the workspace."""
+        if self._lying is node:
+            return True
+        action = Action("Write File", {"file_name": self._script, "content": node.script})
+        observation = self._env.step(action)
+        if not observation.ok:
+            node.problem = cut(observation.text, _LONGEST_PROBLEM)
+            self._tell(node)
+            return False
+        self._lying = node
+        return True
+
+    def _execute(self, node: Node) -> None:
+        observation = self._env.step(Action("Execute Script", {"script_name": self._script}))
+        node.step = len(self._env.history)
+        self._outputs[node.number] = observation.text
+        score = self._measured(observation)
+        if score is not None:
+            node.scores.append(score)
+        elif observation.ok:
+            node.problem = "It printed no line `validation <metric>: <number>`."
+        else:
+            node.problem = cut(_last_line(observation.text), _LONGEST_PROBLEM)
+        self._tell(node)
+
+    def _measured(self, observation: Observation) -> float | None:
+        if observation.execution is not None:
+            self._longest = max(self._longest, observation.execution.wall_seconds)
+        return validation_score(observation.text) if observation.ok else None
+
+    def _tell(self, node: Node) -> None:
+        """Keep the node in the record, for whoever draws the tree."""
+        result = f"validation {node.score:.6g}" if node.scores else node.problem
+        below = "" if node.parent is None else f" of node {node.parent}"
+        self._notes.say(
+            f"Node {node.number}, {node.operator}{below}: {result}",
+            {
+                "node": node.number,
+                "parent": node.parent,
+                "operator": node.operator,
+                "plan": node.plan,
+                "step": node.step,
+                "scores": node.scores,
+                "problem": node.problem,
+            },
+        )
+
+    def _goes_on(self) -> bool:
+        """Whether there is time for one more node, and for the end."""
+        limits = self._env.limits
+        history = self._env.history
+        if len(self._tree.nodes) > self._settings.most_nodes:
+            return False
+        if (
+            limits.steps is not None
+            and limits.steps - len(history) < _STEPS_OF_A_NODE + self._steps_of_the_end()
+        ):
+            return False
+        executions = _SAFETY + self._settings.candidates * self._settings.again
+        left = None if limits.time is None else limits.time - history[-1].elapsed
+        if left is not None and left < executions * self._longest:
+            return False
+        return limits.tokens is None or limits.tokens - self._spent > self._dearest * _SAFETY / 2
+
+    def _steps_of_the_end(self) -> int:
+        again = self._settings.candidates * (1 + self._settings.again) + 1 if self._settings.again else 0
+        return _STEPS_OF_THE_END + again
+
+    def _end(self) -> None:
+        """Make sure which is the best, leave it as it ran, and submit."""
+        self._make_sure()
+        best = self._tree.best()
+        if best is not None and not self._env.done:
+            ran_last = self._lying is best and self._env.history[-1].index == best.step
+            if self._lay(best) and not ran_last and not self._env.done:
+                self._env.step(Action("Execute Script", {"script_name": self._script}))
+        if not self._env.done:
+            self._env.step(Action("Final Answer", {"final_answer": self._answer(best)}))
+
+    def _make_sure(self) -> None:
+        """Run the best again with other seeds: one good score may be luck."""
+        candidates = self._tree.ranked()[: self._settings.candidates]
+        if self._settings.again == 0 or len(candidates) < 2 or self._env.done:
+            return
+        self._env.step(Action("Write File", {"file_name": RUN_WITH_SEED, "content": _RUN_WITH_SEED}))
+        for node in candidates:
+            if self._env.done or not self._lay(node):
+                return
+            for seed in range(1, self._settings.again + 1):
+                if self._env.done:
+                    return
+                arguments = [str(seed), self._script]
+                action = Action("Execute Script", {"script_name": RUN_WITH_SEED, "arguments": arguments})
+                score = self._measured(self._env.step(action))
+                if score is not None:
+                    node.scores.append(score)
+            self._tell(node)
+
+    def _answer(self, best: Node | None) -> str:
+        if best is None:
+            return "No solution ran and printed a validation score."
+        return prompt(
+            "tree_answer",
+            count=str(len(self._tree.nodes)),
+            number=str(best.number),
+            score=f"{best.score:.6g}",
+            runs="one run" if len(best.scores) == 1 else f"mean of {len(best.scores)} runs",
+            plan=best.plan,
+        )
+
+
+def _user(text: str) -> Message:
+    return Message(role="user", content=text)
+
+
+def _ending(code: str) -> str:
+    return code if code.endswith("\n") else f"{code}\n"
+
+
+def _last_line(text: str) -> str:
+    """Of what a failed script printed: the error's own line, before the harness's line about how it ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "Error" in line or "error" in line]
+    return errors[-1] if errors else lines[-1] if lines else "It failed and printed nothing."

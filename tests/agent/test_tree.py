@@ -1,0 +1,253 @@
+"""The agent that searches over whole solutions: its policy, and whole runs of it, killed and resumed too."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from support.acting import events_of, steps_of
+from telling import Killed, Told, completion, script_line
+
+from mlagentbench import load_task, resume, run
+from mlagentbench.agent.measuring import validation_score
+from mlagentbench.agent.tree.agent import RUN_WITH_SEED
+from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
+from mlagentbench.cli.commands.show import command as show
+from mlagentbench.model.errors import UnavailableError
+from mlagentbench.model.spec import Completion
+from mlagentbench.record.events import Note
+from mlagentbench.record.folder import RunFolder
+from mlagentbench.workspace import read
+
+STRATEGY = Strategy(drafts=2, debug_depth=2, debug_share=0.5, policy="greedy")
+
+
+def grown(goal: str, *results: float | str) -> Tree:
+    """A tree of drafts: a number is a score, a text a problem."""
+    tree = Tree(goal)  # type: ignore[arg-type]
+    for result in results:
+        node = tree.grow(Move("draft", None), "plan", "code")
+        if isinstance(result, str):
+            node.problem = result
+        else:
+            node.scores.append(result)
+    return tree
+
+
+def test_drafts_come_first_then_the_best_is_improved() -> None:
+    chance = random.Random(0)
+    assert STRATEGY.next(grown("minimize", 3.0), chance) == Move("draft", None)
+    tree = grown("minimize", 3.0, 2.0)
+    assert STRATEGY.next(tree, chance) == Move("improve", tree.nodes[1])
+    tree = grown("maximize", 3.0, 2.0)
+    assert STRATEGY.next(tree, chance) == Move("improve", tree.nodes[0])
+
+
+def test_what_is_broken_is_repaired_some_times_and_given_up_after_that() -> None:
+    tree = grown("minimize", "broken", 2.0)
+    moves = {STRATEGY.next(tree, random.Random(seed)).operator for seed in range(20)}
+    assert moves == {"debug", "improve"}
+    node = tree.nodes[0]
+    for _ in range(2):
+        node = tree.grow(Move("debug", node), "", "code")
+        node.problem = "still broken"
+    assert tree.broken_leaves(2) == []
+    assert tree.broken_leaves(3) == [node]
+
+
+def test_where_nothing_works_there_are_repairs_and_then_drafts() -> None:
+    tree = grown("minimize", "broken", "broken")
+    assert STRATEGY.next(tree, random.Random(1)).operator == "debug"
+    without_repairs = Strategy(drafts=2, debug_depth=0, debug_share=0.5, policy="greedy")
+    assert without_repairs.next(tree, random.Random(1)) == Move("draft", None)
+
+
+def test_by_rank_the_better_ones_are_chosen_more_often() -> None:
+    tree = grown("maximize", *(float(score) for score in range(5)))
+    policy = Strategy(drafts=0, debug_depth=0, debug_share=0.0, policy="ranked")
+    chance = random.Random(0)
+    chosen = [policy.next(tree, chance).parent for _ in range(400)]
+    counts = [sum(node is each for node in chosen) for each in tree.nodes]
+    assert counts == sorted(counts) and counts[-1] > 150 and counts[1] > 0
+
+
+def test_means_over_runs_decide() -> None:
+    tree = grown("minimize", 1.0, 1.5)
+    tree.nodes[0].scores += [4.0, 4.0]
+    tree.nodes[1].scores += [1.6, 1.7]
+    assert tree.best() is tree.nodes[1]
+    assert Node(0, None, "draft", "", "").score is None
+
+
+@pytest.mark.parametrize(
+    ("output", "score"),
+    [
+        ("validation MAE: 12", 12.0),
+        ("  Validation mean absolute error: -1.5e-3 (best)", -0.0015),
+        ("validation accuracy: nan", None),
+        ("validation accuracy: 1e999", None),
+        ("my validation accuracy: 0.9", None),
+        ("validation: 0.9", None),
+        ("test accuracy: 0.9", None),
+        ("", None),
+    ],
+)
+def test_the_score_is_read_in_its_stated_form_and_no_other(output: str, score: float | None) -> None:
+    assert validation_score(output) == score
+
+
+def solution(slope: float, scores: str = "0.0") -> str:
+    """A script whose validation score is what the test says."""
+    return (
+        "import csv, os\n"
+        f"print('validation MAE:', {scores})\n"
+        "with open('submission.csv', 'w', newline='') as stream:\n"
+        "    writer = csv.writer(stream)\n"
+        "    writer.writerow(['id', 'distance'])\n"
+        "    for row in csv.DictReader(open('test.csv')):\n"
+        f"        writer.writerow([row['id'], {slope} * float(row['speed'])])\n"
+    )
+
+
+def said(plan: str, script: str) -> Completion:
+    return completion(f"{plan}\n```python\n{script}```")
+
+
+BROKEN = "raise RuntimeError('too bad')\n"
+LUCKY = solution(1.0, "[1.0, 9.0, 9.0][int(os.environ.get('SEED', '0'))]")
+STEADY = solution(2.0, "2.0")
+REPLIES = [
+    said("Draft a broken one.", BROKEN),
+    said("Repair it.", LUCKY),
+    completion("No code at all."),
+    said("Improve it.", STEADY),
+]
+SETTINGS = {"drafts": 1, "debug_share": 1.0, "most_nodes": 3, "candidates": 2, "again": 2}
+
+
+def nodes_of(folder: Path) -> list[dict[str, object]]:
+    """As the notes tell of them; the last word on each counts."""
+    told = {
+        event.data["node"]: event.data
+        for event in events_of(folder)
+        if isinstance(event, Note) and event.data
+    }
+    return [told[number] for number in sorted(told)]
+
+
+def test_it_drafts_repairs_improves_and_submits_what_stays_the_best(tiny_task, runs, speak_with):
+    model = Told(REPLIES)
+    speak_with(model)
+    done = run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=runs)
+    assert done.summary.ended == "submitted" and done.grade is not None and done.grade.valid
+    nodes = nodes_of(done.folder)
+    assert [(node["operator"], node["parent"]) for node in nodes] == [
+        ("starter", None),
+        ("draft", None),
+        ("debug", 1),
+        ("improve", 2),
+    ]
+    assert "RuntimeError: too bad" in str(nodes[1]["problem"])
+    assert nodes[2]["scores"] == [1.0, 9.0, 9.0] and nodes[3]["scores"] == [2.0, 2.0, 2.0]
+    steps = steps_of(done)
+    store = RunFolder.open(done.folder).store()
+    assert read(store, steps[-1].snapshot, "train.py", 10_000).decode() == STEADY
+    assert "number 3" in steps[-1].action.args["final_answer"]
+    for node in nodes[1:]:
+        assert steps[int(str(node["step"])) - 1].action.name == "Execute Script"
+    questions = [messages[-1].content for messages, _, _ in model.asked]
+    assert "too bad" in questions[1] and "Draft a broken one." in questions[1]
+    assert "no fenced code block" in questions[3], "why a reply could not be used is told"
+
+
+def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):
+    speak_with(Told([said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9))
+    settings = {"drafts": 1, "again": 0}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits={"steps": 10})
+    steps = steps_of(done)
+    assert done.summary.ended == "submitted" and 8 <= len(steps) <= 10
+    assert [step.action.name for step in steps[-3:]] == ["Write File", "Execute Script", "Final Answer"]
+    assert steps[-3].action.args["content"] == STEADY
+
+
+def test_where_the_model_fails_the_best_so_far_is_submitted(tiny_task, runs, speak_with):
+    speak_with(Told([said("Better.", STEADY), UnavailableError("It is down.")]))
+    done = run(tiny_task, "tree", "test/told", settings={"drafts": 1, "again": 0}, runs=runs)
+    assert done.summary.ended == "submitted"
+    assert any(isinstance(event, Note) and "It is down." in event.text for event in events_of(done.folder))
+
+
+def test_replies_without_code_count_as_steps(tiny_task, runs, speak_with):
+    speak_with(Told(lambda call: completion("I would rather not.")))
+    done = run(tiny_task, "tree", "test/told", settings={"max_tries": 1}, runs=runs, limits={"steps": 20})
+    assert done.summary.ended == "submitted", "the starter, which is the best that there is"
+    assert sum(step.action.name == "No Action" for step in steps_of(done)) > 3
+
+
+def test_a_run_killed_in_any_model_call_goes_on_to_the_same_end(tiny_task, tmp_path, speak_with):
+    speak_with(Told(REPLIES))
+    whole = run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=tmp_path / "whole")
+    met: set[int] = set()
+
+    def killing(call: int) -> None:
+        if call not in met:
+            met.add(call)
+            raise Killed
+
+    speak_with(Told(REPLIES, before=killing))
+    with pytest.raises(Killed):
+        run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=tmp_path / "runs")
+    (folder,) = (found.parent for found in (tmp_path / "runs").glob("*/*/*/*/run.json"))
+    again = None
+    while again is None:
+        with contextlib.suppress(Killed):
+            again = resume(folder)
+    assert [step.action for step in steps_of(folder)] == [step.action for step in steps_of(whole)]
+    assert [step.snapshot for step in steps_of(folder)] == [step.snapshot for step in steps_of(whole)]
+    notes = [[(event.text, json.dumps(event.data)) for event in events_of(each) if isinstance(event, Note)]
+             for each in (folder, whole.folder)]  # fmt: skip
+    assert notes[0] == notes[1], "nothing is told twice"
+
+
+def test_a_file_of_completions_drives_it_through_house_price(runs, tmp_path):
+    folder = load_task("house-price").folder
+    plain, oracle = ((folder / kind / "train.py").read_text() for kind in ("plain", "solution"))
+    script = [said("A forest.", plain), said("A typo.", plain.replace("import pandas", "import pandaz")),
+              said("Without the typo.", oracle)]  # fmt: skip
+    (tmp_path / "act.jsonl").write_text("\n".join(map(script_line, script)))
+    settings = {"drafts": 2, "debug_share": 1.0, "most_nodes": 3, "again": 1}
+    done = run("house-price", "tree", f"mock/{tmp_path / 'act.jsonl'}", settings=settings, runs=runs)
+    assert done.grade is not None and done.grade.success
+    assert [node["operator"] for node in nodes_of(done.folder)] == ["starter", "draft", "draft", "debug"]
+    assert any(step.action.args.get("script_name") == RUN_WITH_SEED for step in steps_of(done))
+
+
+def test_the_tree_is_printed_and_drawn(tiny_task, runs, speak_with, tmp_path):
+    speak_with(Told([said("Better <and> safe.", STEADY), said("Broken.", BROKEN)]))
+    settings = {"drafts": 2, "most_nodes": 2, "again": 0}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs)
+    picture = tmp_path / "tree.svg"
+    result = CliRunner().invoke(show, [str(done.folder), "--svg", str(picture)])
+    assert result.exit_code == 0, result.output
+    assert "★ 1 draft  2  Better <and> safe." in result.output
+    assert "✗ 2 draft  failed  RuntimeError: too bad" in result.output
+    drawn = ElementTree.fromstring(picture.read_text())
+    titles = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["The script as it was.", "Better <and> safe.", "Broken."]
+    machine = json.loads(CliRunner().invoke(show, [str(done.folder), "--tree", "--json"]).output)
+    assert machine["best"] == 1 and [node["operator"] for node in machine["tree"]] == [
+        "starter",
+        "draft",
+        "draft",
+    ]
+
+
+def test_a_run_without_a_tree_says_so(tiny_task, runs):
+    done = run(tiny_task, "starter", runs=runs)
+    result = CliRunner().invoke(show, [str(done.folder), "--tree"])
+    assert result.exit_code != 0 and "holds no tree" in str(result.exception)
