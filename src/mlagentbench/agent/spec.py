@@ -38,8 +38,12 @@ AGENTS: dict[str, str] = {
     "react": "mlagentbench.agent.react:ReactAgent",
     "act": "mlagentbench.agent.act:ActAgent",
     "tree": "mlagentbench.agent.tree.agent:TreeAgent",
+    "langchain": "mlagentbench.agent.langchain:LangChainAgent",
 }
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
+
+_WITH_EXTRA = {"langchain"}
+"""Agents that need the extra of their name."""
 
 
 def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str, Any]]:
@@ -56,7 +60,8 @@ def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str
     try:
         kind = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"The agent {name!r} could not be loaded: {error}.") from None
+        extra = f" Install it: pip install 'mlagentbench[{name}]'." if name in _WITH_EXTRA else ""
+        raise UsageError(f"The agent {name!r} could not be loaded: {error}.{extra}") from None
     model: type[BaseModel] | None = getattr(kind, "Settings", None)
     if model is None:
         if settings:
