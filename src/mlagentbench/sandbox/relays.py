@@ -14,6 +14,10 @@ from mlagentbench.errors import SandboxError
 from mlagentbench.sandbox import relay
 from mlagentbench.sandbox.spec import Service
 
+MOST_CONNECTIONS = 48
+MOST_WAITING = 150
+"""For one of those. Each takes descriptors of the harness, so there must be an end to it."""
+
 Start = Callable[[], Coroutine[None, None, asyncio.Server]]
 
 
@@ -25,14 +29,36 @@ def _to_endpoint(service: Service) -> relay.Connect:
 
 def on_socket(folder: Path, service: Service) -> Start:
     """A server on a socket in `folder`, named after the service's port."""
-    handler = relay.relay_to(_to_endpoint(service))
+    handler = _bounded(relay.relay_to(_to_endpoint(service)))
     return lambda: asyncio.start_unix_server(handler, folder / str(service.port))
 
 
 def on_port(service: Service) -> Start:
     """A server on the host's own loopback."""
-    handler = relay.relay_to(_to_endpoint(service))
+    handler = _bounded(relay.relay_to(_to_endpoint(service)))
     return lambda: asyncio.start_server(handler, "127.0.0.1", service.port)
+
+
+def _bounded(handle: relay.Handle) -> relay.Handle:
+    """Some clients at once; others wait for a place, and beyond that they are hung up on."""
+    places = asyncio.Semaphore(MOST_CONNECTIONS)
+    clients = 0
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal clients
+        if clients >= MOST_CONNECTIONS + MOST_WAITING:
+            writer.close()
+            return
+        clients += 1
+        with relay.kept_alive():
+            try:
+                async with places:
+                    await handle(reader, writer)
+            finally:
+                clients -= 1
+                writer.close()
+
+    return one
 
 
 class Relays:

@@ -27,6 +27,7 @@ MOST_MESSAGES = 500
 MOST_TOKENS = 4_000
 DEFAULT_TOKENS = 2_000
 MOST_STOPS = 4
+HOTTEST = 2.0
 _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -140,7 +141,7 @@ def _sampling(body: dict[str, Any]) -> Sampling:
     tokens = body.get("max_completion_tokens", body.get("max_tokens"))
     stop = body.get("stop") or ()
     stops = (stop,) if isinstance(stop, str) else stop
-    if not isinstance(stops, list | tuple) or len(stops) > MOST_STOPS:
+    if not isinstance(stops, list | tuple) or len(stops) > MOST_STOPS or "" in stops:
         raise ChatRefusedError(f"'stop' must be text, or a list of at most {MOST_STOPS}.")
     said = {
         "max_tokens": DEFAULT_TOKENS if tokens is None else tokens,
@@ -153,6 +154,8 @@ def _sampling(body: dict[str, Any]) -> Sampling:
     except ValidationError as error:
         problem = error.errors()[0]
         raise ChatRefusedError(f"{problem['loc'][0]!r} is not right: {problem['msg']}.") from None
+    if sampling.temperature is not None and sampling.temperature > HOTTEST:
+        raise ChatRefusedError(f"'temperature' must be between 0 and {HOTTEST:g}.")
     return sampling.model_copy(update={"max_tokens": min(sampling.max_tokens, MOST_TOKENS)})
 
 

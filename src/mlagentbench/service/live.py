@@ -13,12 +13,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,8 +31,11 @@ LARGEST_ANSWER = 8_000_000
 MOST_KEPT = 2_000
 _LONGEST_QUERY = 8_000
 _SCHOLAR = re.compile(
-    re.escape(ROOT) + r"(?:search|[\w.:%-]{1,200}(?:/\d{7}(?:v\d+)?)?(?:/references|/citations)?)", re.ASCII
+    re.escape(ROOT)
+    + r"(?:search|(?:DOI:10\.\d{4,9}/[\w.()/:;-]+|[\w.:-]+(?:/\d{7})?)(?:/references|/citations)?)",
+    re.ASCII,
 )
+_LONGEST_PATH = 300
 _KIND = re.compile(r"[\w.+/-]+(?:; ?charset=[\w-]+)?", re.ASCII)
 _PASSED_ON = (200, 400, 404)
 """Statuses that are an answer and not a failure, so that they are kept."""
@@ -79,7 +81,7 @@ def live_site(addresses: Addresses, cache: Path, manners: Manners | None = None)
 
     def answer(asked: Asked) -> Answered:
         is_atom = asked.path.rstrip("/") == PATH
-        if not is_atom and not _SCHOLAR.fullmatch(asked.path):
+        if not is_atom and not _is_scholar(asked.path):
             return error_json(404, f"There is {PATH} and {ROOT}search, {ROOT}ID, and nothing else.")
         upstream = atom if is_atom else scholar
         if asked.method != "GET":
@@ -88,7 +90,15 @@ def live_site(addresses: Addresses, cache: Path, manners: Manners | None = None)
             return upstream.refuse(414, f"A query may have {_LONGEST_QUERY:,} characters.")
         return upstream.get(PATH if is_atom else asked.path, asked.query)
 
-    return Site(answer, error_json)
+    def close() -> None:
+        atom.closing.set()
+        scholar.closing.set()
+
+    return Site(answer, error_json, close)
+
+
+def _is_scholar(path: str) -> bool:
+    return len(path) <= _LONGEST_PATH and ".." not in path and bool(_SCHOLAR.fullmatch(path))
 
 
 class _Kept:
@@ -116,6 +126,10 @@ class _Kept:
         return self._folder / hashlib.sha256(url.encode()).hexdigest()
 
 
+class _Readable(Protocol):
+    def read1(self, n: int, /) -> bytes: ...
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Elsewhere is not where consent was given for."""
 
@@ -134,6 +148,7 @@ class _Upstream:
         self.refuse = refuse
         self._lock = threading.Lock()
         self._next = 0.0
+        self.closing = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def get(self, path: str, query: str) -> Answered:
@@ -152,17 +167,18 @@ class _Upstream:
         wait = self._manners.wait
         said = ""
         for number in range(self._manners.tries):
-            if number:
-                time.sleep(min(wait, self._manners.longest_wait))
-                wait *= 2
-            time.sleep(max(0.0, self._next - time.monotonic()))
+            pause = min(wait, self._manners.longest_wait) if number else 0.0
+            if self.closing.wait(max(pause, self._next - time.monotonic(), 0.0)):
+                said = "the run is over"
+                break
+            wait *= 2 if number else 1
             try:
                 return self._once(url)
             except urllib.error.HTTPError as error:
                 with error:
                     said = f"status {error.code}"
                     if error.code in _PASSED_ON:
-                        return _bounded(error.code, error.headers, error.read, self.refuse)
+                        return self._taken(error.code, error.headers, error)
                     after = error.headers.get("Retry-After", "")
                     wait = max(wait, float(after)) if after.isascii() and after.isdigit() else wait
                     if error.code < 500 and error.code != 429:
@@ -176,12 +192,18 @@ class _Upstream:
     def _once(self, url: str) -> Answered:
         request = urllib.request.Request(url, headers={"User-Agent": f"mlagentbench/{__version__}"})
         with self._opener.open(request, timeout=self._manners.timeout) as answer:
-            return _bounded(answer.status, answer.headers, answer.read, self.refuse)
+            return self._taken(answer.status, answer.headers, answer)
 
-
-def _bounded(status: int, headers: Message, read: Callable[[int], bytes], refuse: Refuse) -> Answered:
-    body = read(LARGEST_ANSWER + 1)
-    if len(body) > LARGEST_ANSWER:
-        return refuse(502, f"The service behind this one answered with more than {LARGEST_ANSWER:,} bytes.")
-    kind = headers.get("Content-Type", "")
-    return Answered(status, body, kind if _KIND.fullmatch(kind) else "application/octet-stream")
+    def _taken(self, status: int, headers: Message, answer: _Readable) -> Answered:
+        """All of an answer, if it is not too long and does not take too long."""
+        body = bytearray()
+        deadline = time.monotonic() + self._manners.timeout
+        while chunk := answer.read1(1 << 16):
+            body += chunk
+            if len(body) > LARGEST_ANSWER:
+                words = f"The service behind this one answered with more than {LARGEST_ANSWER:,} bytes."
+                return self.refuse(502, words)
+            if time.monotonic() > deadline or self.closing.is_set():
+                raise TimeoutError("it took too long")
+        kind = headers.get("Content-Type", "")
+        return Answered(status, bytes(body), kind if _KIND.fullmatch(kind) else "application/octet-stream")

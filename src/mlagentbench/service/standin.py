@@ -79,7 +79,7 @@ class StandIn:
         last = next((message.content for message in reversed(messages) if message.role == "user"), "")
         text = answer_to(last)
         for stop in sampling.stop:
-            text = text.partition(stop)[0] if stop else text
+            text = text.partition(stop)[0]
         pieces = list(_TOKEN.finditer(text))
         cut = len(pieces) > sampling.max_tokens
         if cut:

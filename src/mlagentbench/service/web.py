@@ -14,14 +14,17 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from mlagentbench.errors import SandboxError
+from mlagentbench.sandbox.relay import kept_alive
 
 LOOPBACK = "127.0.0.1"
 LARGEST_HEAD = 32_000
 LARGEST_BODY = 4_000_000
-MOST_CONNECTIONS = 64
+MOST_CONNECTIONS = 200
+"""At once. Each takes a descriptor of the harness; of them, so many are answered at a time:"""
+MOST_ANSWERED = 64
 MOST_PARAMETERS = 50
 READ_SECONDS = 10.0
 """For a whole request: one that comes drop by drop is given up."""
@@ -59,6 +62,8 @@ class Site:
 
     answer: Callable[[Asked], Answered]
     refuse: Refuse
+    close: Callable[[], None] = lambda: None
+    """Have answers that take long given up."""
 
 
 class BadRequestError(Exception):
@@ -75,8 +80,9 @@ class Server:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="service", daemon=True)
-        self._pools: list[ThreadPoolExecutor] = []
+        self._pools: list[tuple[Site, ThreadPoolExecutor]] = []
         self._open = 0
+        self._places = asyncio.Semaphore(MOST_ANSWERED)
 
     def __enter__(self) -> Server:
         self._thread.start()
@@ -100,7 +106,8 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result(10)
-        for pool in self._pools:
+        for site, pool in self._pools:
+            site.close()
             pool.shutdown(cancel_futures=True)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -110,28 +117,43 @@ class Server:
         self, site: Site
     ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]:
         pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="service")
-        self._pools.append(pool)
+        self._pools.append((site, pool))
 
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._open += 1
-            try:
-                answered = await self._answer(site, pool, reader)
-                async with asyncio.timeout(WRITE_SECONDS):
-                    writer.write(_written(answered))
-                    await writer.drain()
-                    if writer.can_write_eof():
-                        writer.write_eof()
-            except (TimeoutError, ConnectionError):
-                pass  # It went away, or never looks at the answer.
-            finally:
-                self._open -= 1
-                writer.close()
+            with kept_alive():
+                try:
+                    await self._handle(site, pool, reader, writer)
+                finally:
+                    self._open -= 1
+                    if not writer.is_closing():
+                        writer.transport.abort()
 
         return handle
+
+    async def _handle(
+        self, site: Site, pool: ThreadPoolExecutor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        # So that nothing is left to be written when `drain` returns.
+        writer.transport.set_write_buffer_limits(0)
+        try:
+            answered = await self._answer(site, pool, reader)
+            async with asyncio.timeout(WRITE_SECONDS):
+                writer.write(_written(answered))
+                await writer.drain()
+            writer.close()
+        except (TimeoutError, ConnectionError):
+            pass  # It does not look at its answer, or went away.
 
     async def _answer(self, site: Site, pool: ThreadPoolExecutor, reader: asyncio.StreamReader) -> Answered:
         if self._open > MOST_CONNECTIONS:
             return site.refuse(503, f"More than {MOST_CONNECTIONS} connections at once. Wait for answers.")
+        async with self._places:
+            return await self._answer_one(site, pool, reader)
+
+    async def _answer_one(
+        self, site: Site, pool: ThreadPoolExecutor, reader: asyncio.StreamReader
+    ) -> Answered:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 asked = await _read(reader)
@@ -164,13 +186,13 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
         name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
     }
     body = await _body(reader, headers)
+    path, _, query = target.partition("#")[0].partition("?")
     try:
-        split = urlsplit(target)
-        values = parse_qs(split.query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+        values = parse_qs(query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
     except ValueError:
-        raise BadRequestError(400, "The address of the request cannot be read.") from None
+        raise BadRequestError(400, f"A query may have {MOST_PARAMETERS} parameters.") from None
     last = {name: value[-1] for name, value in values.items()}
-    return Asked(method, unquote(split.path), last, body, split.query)
+    return Asked(method, unquote(path), last, body, query)
 
 
 async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from mlagentbench.errors import TaskError
 from mlagentbench.units import parse_duration, parse_size
@@ -210,6 +218,12 @@ class Definition(_Strict):
     published_baseline: float | None = None
     data_date: str = ""
     """When the data of `full` became public, as YYYY-MM."""
+
+    @model_validator(mode="after")
+    def _timed_alone(self) -> Self:
+        if self.services and self.program is not None and self.program.timing is not None:
+            raise ValueError("a timed program is alone on its core and cannot have services")
+        return self
 
     def requirements_of(self, variant: str) -> tuple[str, ...]:
         """What the interpreter for a variant needs."""
