@@ -83,7 +83,7 @@ def publish(task: Task, place: Path) -> Published:
     definition = copy / "task.toml"
     text = re.sub(r'url = "https://', 'url = "http://', definition.read_text(encoding="utf-8"))
     # What only the models need takes minutes to install; making the data needs none of it.
-    text = re.sub(r',? ?"(torch|transformers|scikit-learn|scipy)==[^"]+"', "", text)
+    text = re.sub(r',? ?"(torch|transformers|scikit-learn|scipy|tokenizers|safetensors)==[^"]+"', "", text)
     made = Published(task, folder, module, {})
     for source in made.sources:
         if isinstance(source, ListedSource):
