@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -238,9 +239,12 @@ def _fingerprint(task: Task, variant: str) -> str:
         own = [each for each in task.folder.iterdir() if each.name not in _MAKES_NO_DATA]
         below = [file for each in own for file in (each.rglob("*") if each.is_dir() else (each,))]
         files = sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
+        shared = _shared_makers(files)
     else:
+        shared = []
         files = sorted(file for part in ("env", "scripts") for file in (task.folder / part).rglob("*"))
     stamps = [[file.relative_to(task.folder).as_posix(), _content_stamp(task, file)] for file in files]
+    stamps += [[file.name, _content_stamp(task, file)] for file in shared]
     identity = [
         stamps,
         sorted(definition.requirements_of(variant)),
@@ -248,6 +252,15 @@ def _fingerprint(task: Task, variant: str) -> str:
         [] if task.trusted else list(definition.read_only),
     ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+
+
+def _shared_makers(scripts: list[Path]) -> list[Path]:
+    """The files of packages beside this module that scripts import, because they make data as well."""
+    sources = [file.read_text(encoding="utf-8", errors="replace") for file in scripts if file.suffix == ".py"]
+    names = {
+        name for source in sources for name in re.findall(r"^from mlagentbench\.task\.(\w+)", source, re.M)
+    }
+    return sorted(file for name in names for file in (Path(__file__).parent / name).glob("*.py"))
 
 
 def _content_stamp(task: Task, file: Path) -> str | list[int]:
