@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlagentbench.agent.loop import Loop
+from mlagentbench.agent.loop import Loop, Manner
 from mlagentbench.agent.settings import LanguageSettings
 from mlagentbench.environment import Environment
 
@@ -15,4 +15,4 @@ class ActAgent:
         self._settings = settings
 
     def run(self, env: Environment) -> None:
-        Loop(env, self._settings, self.entries).run()
+        Loop(env, self._settings, Manner(self.entries)).run()

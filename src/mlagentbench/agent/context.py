@@ -48,7 +48,8 @@ class Context:
     """What happened so far, as far as the model may be reminded of it."""
 
     problem: str
-    short: bool
+    system: str
+    """The name of the system prompt."""
     past: list[Past] = field(default_factory=list)
     plan: str = ""
     earlier: str = ""
@@ -87,11 +88,7 @@ class Context:
         return joined(messages)
 
     def _system(self, speech: Speech) -> Message:
-        text = prompt(
-            "system_short" if self.short else "system_full",
-            problem=self.problem,
-            instructions=speech.instructions(),
-        )
+        text = prompt(self.system, problem=self.problem, instructions=speech.instructions())
         return Message(role="system", content=text)
 
 

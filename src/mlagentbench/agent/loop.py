@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 from mlagentbench.agent.context import Context, View
 from mlagentbench.agent.guiding import leading_on
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
-from mlagentbench.agent.research_log import ResearchLog
 from mlagentbench.agent.settings import LanguageSettings
 from mlagentbench.agent.shortening import Reader
 from mlagentbench.agent.speaking import Speaker
@@ -28,21 +30,43 @@ class _StopError(Exception):
     """The agent can do no more; why is in the record."""
 
 
+class Memory(Protocol):
+    """What an agent keeps of steps that leave its context."""
+
+    def add(self, past: Past) -> None: ...
+
+    def retrieve(self, before: int, plan: str) -> str:
+        """What to be reminded of, of the first `before` steps."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What one agent of this loop has and another has not."""
+
+    entries: tuple[str, ...]
+    """What it writes before each action."""
+    actions: tuple[str, ...] = ()
+    """Shown to it besides those that the run shows."""
+    memory: Callable[[Environment, Reader], Memory] | None = None
+    speech: Callable[[Vocabulary], Speech] | None = None
+    """A way of speaking of its own, whatever the protocol is."""
+    system: str = ""
+    """The name of a system prompt of its own."""
+
+
 class Loop:
     """One run of one agent. All that it knows comes from the environment's answers, so that it can be replayed."""
 
-    def __init__(
-        self, env: Environment, settings: LanguageSettings, entries: tuple[str, ...], retrieval: bool = False
-    ) -> None:
+    def __init__(self, env: Environment, settings: LanguageSettings, manner: Manner) -> None:
         self._env = env
         self._settings = settings
-        extra = ("Reflection",) if retrieval else ()
-        vocabulary = _vocabulary(env, settings, entries, extra)
+        vocabulary = _vocabulary(env, settings, manner)
         self._shown = vocabulary.shown
-        self._speaker = Speaker(env, settings.protocol, vocabulary)
+        self._speaker = Speaker(env, settings.protocol, vocabulary, manner.speech)
         self._reader = Reader(env, settings)
-        self._log = ResearchLog(env, self._reader) if retrieval else None
-        self._context = Context(env.problem, short=settings.prompt == "short")
+        self._memory = manner.memory(env, self._reader) if manner.memory else None
+        system = manner.system or ("system_short" if settings.prompt == "short" else "system_full")
+        self._context = Context(env.problem, system)
         self._sampling = Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature)
         env.sample("edit", Sampling(max_tokens=settings.edit_tokens, temperature=settings.edit_temperature))
         env.sample("fast", Sampling(max_tokens=settings.fast_tokens, temperature=settings.fast_temperature))
@@ -74,11 +98,11 @@ class Loop:
         text = self._reader.shorten(observation.text, done)
         past = Past(len(self._env.history), decision, text)
         self._context.remember(past)
-        if self._log is not None:
-            self._log.add(past)
+        if self._memory is not None:
+            self._memory.add(past)
             left = len(self._context.past) - self._settings.steps_in_context
             if left > 0:
-                self._context.earlier = self._log.retrieve(left, self._context.plan)
+                self._context.earlier = self._memory.retrieve(left, self._context.plan)
 
     def _lose(self, error: FormatError, lost: int) -> None:
         """A decision without an action. It is a step all the same, unless it is the last."""
@@ -144,15 +168,13 @@ class Loop:
                 return error.sentence
 
 
-def _vocabulary(
-    env: Environment, settings: LanguageSettings, entries: tuple[str, ...], extra: tuple[str, ...]
-) -> Vocabulary:
+def _vocabulary(env: Environment, settings: LanguageSettings, manner: Manner) -> Vocabulary:
     kinds = all_actions()
     accepted = tuple(name for name, kind in kinds.items() if name in env.actions or not kind.needs_showing)
-    chosen = settings.actions or tuple(name for name in kinds if name in (*env.actions, *extra))
+    chosen = settings.actions or tuple(name for name in kinds if name in (*env.actions, *manner.actions))
     for name in chosen:
         if name not in accepted:
             raise UsageError(f"The action {name!r} must be shown to be used: add --show-action {name!r}.")
     return Vocabulary(
-        entries, chosen, accepted, short=settings.prompt == "short", entry_limit=settings.entry_limit
+        manner.entries, chosen, accepted, short=settings.prompt == "short", entry_limit=settings.entry_limit
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mlagentbench.agent.loop import Loop
+from mlagentbench.agent.loop import Loop, Manner
+from mlagentbench.agent.research_log import ResearchLog
 from mlagentbench.agent.settings import ResearchSettings
 from mlagentbench.environment import Environment
 
@@ -17,4 +18,7 @@ class ResearchAgent:
         self._settings = settings
 
     def run(self, env: Environment) -> None:
-        Loop(env, self._settings, self.entries, self._settings.retrieval).run()
+        manner = Manner(self.entries)
+        if self._settings.retrieval:
+            manner = Manner(self.entries, actions=("Reflection",), memory=ResearchLog)
+        Loop(env, self._settings, manner).run()

@@ -27,7 +27,11 @@ class Speaker:
     speaks another one."""
 
     def __init__(
-        self, env: Environment, protocol: Literal["text", "tools", "json", "auto"], vocabulary: Vocabulary
+        self,
+        env: Environment,
+        protocol: Literal["text", "tools", "json", "auto"],
+        vocabulary: Vocabulary,
+        own: Callable[[Vocabulary], Speech] | None = None,
     ) -> None:
         able = env.model("act").speaks_tools
         if protocol == "tools" and not able:
@@ -37,10 +41,11 @@ class Speaker:
         self._recorded = _recorded(env)
         self._chosen: ProtocolName = ("tools" if able else "text") if protocol == "auto" else protocol
         self._vocabulary = vocabulary
+        self._own = own
 
     def next(self, offered: tuple[str, ...] = ()) -> Speech:
         """For the call that comes next, in which only some actions may be offered."""
-        speech = _SPEECHES[self._recorded[0] if self._recorded else self._chosen]
+        speech = self._own or _SPEECHES[self._recorded[0] if self._recorded else self._chosen]
         return speech(replace(self._vocabulary, offered=offered))
 
     def asked(self) -> None:

@@ -38,6 +38,7 @@ AGENTS: dict[str, str] = {
     "react": "mlagentbench.agent.react:ReactAgent",
     "act": "mlagentbench.agent.act:ActAgent",
     "tree": "mlagentbench.agent.tree.agent:TreeAgent",
+    "autogpt": "mlagentbench.agent.autogpt:AutoGptAgent",
     "langchain": "mlagentbench.agent.langchain:LangChainAgent",
 }
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
