@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mlagentbench.agent.context import Context, View
-from mlagentbench.agent.guiding import leading_on
+from mlagentbench.agent.guiding import failed_before, leading_on
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
 from mlagentbench.agent.settings import LanguageSettings
-from mlagentbench.agent.shortening import Reader
+from mlagentbench.agent.shortening import Reader, cut
 from mlagentbench.agent.speaking import Speaker
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.registry import all_actions
@@ -24,6 +24,8 @@ from mlagentbench.record import Action
 
 LOST = "No Action"
 """What a decision is recorded as that no reply could be read for: a step, so that it counts."""
+
+_LONGEST_FAILURE = 200
 
 
 class _StopError(Exception):
@@ -129,15 +131,24 @@ class Loop:
             completion = self._ask(speech, refused)
             read = speech.read(completion)
             if isinstance(read, Decision):
-                if not offered or read.action.name in offered:
+                if not (misled := self._misled(read.action, offered)):
                     return read
-                read = FormatError(
-                    f"{read.action.name} leads nowhere now. Choose among: {', '.join(offered)}."
-                )
+                read = misled
             error = FormatError(self._reason(read, completion))
             refused = speech.refuse(completion, prompt("retry", sentence=error.sentence))
             speech = self._speaker.next(offered)
         return error
+
+    def _misled(self, action: Action, offered: tuple[str, ...]) -> FormatError | None:
+        """Why a guided agent should not do this now."""
+        if not self._settings.guided:
+            return None
+        if action.name not in offered:
+            return FormatError(f"{action.name} leads nowhere now. Choose among: {', '.join(offered)}.")
+        if failure := failed_before(action, self._env.history):
+            told = cut(failure, _LONGEST_FAILURE)
+            return FormatError(f"Exactly this was tried and failed: {told} Do it in another way.")
+        return None
 
     def _ask(self, speech: Speech, refused: list[Message]) -> Completion:
         """A completion; where the prompt is too long, of a shorter one."""

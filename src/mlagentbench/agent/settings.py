@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {
     "edit_temperature": 0.2,
     "fast_temperature": 0.0,
     "max_tokens": 700,
-    "edit_tokens": 1_500,
+    "edit_tokens": 700,
     "fast_tokens": 300,
     "entry_limit": 300,
 }
@@ -70,7 +70,8 @@ class LanguageSettings(Settings):
     guided: bool = Field(
         False,
         description="offer only what can lead on: nothing again while nothing has changed, no edit upon an edit that "
-        "was not run, and no final answer before an edited script has run without an error",
+        "was not run, nothing again exactly as it failed, and no final answer before an edited script has run without "
+        "an error",
     )
     max_tries: int = Field(
         5, ge=1, description="replies for one decision; after each that cannot be used, the reason is told"
