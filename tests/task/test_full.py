@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from support.origins import Origins, serving, tar_of, zip_of
 
+from mlagentbench.errors import PreparationError
 from mlagentbench.task.definition import (
     Archived,
     HttpSource,
@@ -34,6 +35,8 @@ FETCHED = [
     for task in list_tasks()
     if in_suite(task) and "full" in task.definition.variants and task.definition.variants["full"].sources
 ]
+MADE = [task for task in list_tasks() if in_suite(task) and task.name == "CLRS"]
+"""Those whose `full` a library makes."""
 
 
 @dataclass(frozen=True)
@@ -208,3 +211,22 @@ def test_full_is_the_same_from_another_form_of_its_data(task, form, made_ready, 
     given = tmp_path / form.name
     given.write_bytes(published.packed(form, _alternative(published.module)))
     assert made_ready(published.task, given).digest == made_ready(published.task, published.folder).digest
+
+
+@pytest.mark.parametrize("task", MADE, ids=lambda task: task.name)
+def test_full_is_ready_where_a_library_makes_it(task: Task, made_ready, tmp_path: Path) -> None:
+    """The library itself takes gigabytes; a stand-in has its interface. A slow test has the library's own samples."""
+    module = importlib.import_module(f"support.sources_{task.name.lower()}")
+    copy = Path(shutil.copytree(task.folder, tmp_path / "tasks" / task.name))
+    definition = copy / "task.toml"
+    text = definition.read_text(encoding="utf-8")
+    needed = re.sub(r'"(?!numpy)[\w-]+==[^"]+",?', "", text)
+    definition.write_text(needed, encoding="utf-8")
+    with (copy / "prepare.py").open("a", encoding="utf-8") as script:
+        script.write(f"\n\nglobals().update({module.SIZES!r})\n")
+    alone = load_task(copy)
+    with pytest.raises(PreparationError, match="cannot be imported"):
+        made_ready(alone)
+    module.library(copy)
+    prepared = made_ready(alone)
+    assert any(prepared.public.rglob("*")) and any(prepared.private.rglob("*"))
