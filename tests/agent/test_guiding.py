@@ -8,7 +8,7 @@ from telling import EDIT as CODE
 from telling import Told, completion, replies
 
 from mlagentbench import run
-from mlagentbench.agent.guiding import failed_before, leading_on
+from mlagentbench.agent.guiding import failed_before, leading_on, without_effect
 from mlagentbench.record import Action
 from mlagentbench.record.events import Edit, PathChange, StepTaken
 from mlagentbench.record.steps import Execution, Observation
@@ -40,25 +40,29 @@ def step(name: str, ok: bool = True, changed: bool = True) -> StepTaken:
 @pytest.mark.parametrize(
     ("history", "offered"),
     [
-        ([], (READ, EDIT, RUN)),
-        ([step(READ)], (EDIT, RUN)),
-        ([step(READ, ok=False)], (READ, EDIT, RUN)),
+        ([], (READ, RUN)),
+        ([step(READ)], (RUN,)),
+        ([step(READ, ok=False)], (READ, RUN)),
         ([step(RUN)], (READ, EDIT)),
-        ([step(EDIT)], (READ, RUN)),
-        ([step(EDIT), step(READ)], (RUN,)),
-        ([step(EDIT, ok=False)], (READ, EDIT, RUN)),
-        ([step(EDIT, changed=False)], (READ, RUN)),
-        ([step(READ), step(EDIT, changed=False)], (RUN,)),
+        ([step(RUN, ok=False)], (READ, EDIT)),
+        ([step(RUN), step(EDIT)], (READ, RUN)),
+        ([step(RUN), step(EDIT), step(READ)], (RUN,)),
+        ([step(RUN), step(EDIT, ok=False)], (READ, EDIT)),
+        ([step(RUN), step(EDIT, changed=False)], (READ,)),
         ([step(RUN), step(READ)], (EDIT,)),
-        ([step(EDIT), step(RUN, ok=False)], (READ, EDIT)),
-        ([step(EDIT), step(RUN, ok=False), step(EDIT)], (READ, RUN)),
-        ([step(EDIT), step(RUN)], (READ, EDIT, END)),
-        ([step(EDIT), step(RUN), step(EDIT)], (READ, RUN)),
-        ([step(EDIT), step(RUN), step(READ)], (EDIT, END)),
+        ([step(RUN), step(EDIT), step(RUN, ok=False)], (READ, EDIT)),
+        ([step(RUN), step(EDIT), step(RUN, ok=False), step(EDIT)], (READ, RUN)),
+        ([step(RUN), step(EDIT), step(RUN)], (READ, EDIT, END)),
+        ([step(RUN), step(EDIT), step(RUN), step(EDIT)], (READ, RUN)),
+        ([step(RUN), step(EDIT), step(RUN), step(READ)], (EDIT, END)),
     ],
 )
 def test_only_what_leads_on_is_offered(history: list[StepTaken], offered: tuple[str, ...]) -> None:
     assert leading_on(SHOWN, history) == offered
+
+
+def test_where_nothing_can_be_run_there_are_edits() -> None:
+    assert leading_on((READ, EDIT), []) == (READ, EDIT)
 
 
 def test_where_nothing_is_left_everything_is_offered() -> None:
@@ -77,10 +81,26 @@ def test_what_failed_is_known_until_something_changes() -> None:
 def test_a_guided_agent_is_told_not_to_repeat_a_failure(tiny_task, runs, speak_with) -> None:
     editing = {"script_name": "train.py", "edit_instruction": "Better.", "save_name": "train.py"}
     ending = Action(EDIT, {**editing, "edit_instruction": "Take the mean."})
-    story = [Action(EDIT, editing), Action(EDIT, editing), ending, Action(RUN, {"script_name": "train.py"})]
+    running = Action(RUN, {"script_name": "train.py"})
+    story = [running, Action(EDIT, editing), Action(EDIT, editing), ending, running]
     story.append(Action(END, {"final_answer": "The mean."}))
     act = Told(replies("json", "react", story))
     speak_with(act, Told([completion("No code."), completion(CODE)]))
     done = run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
-    assert [each.action for each in steps_of(done)] == [story[0], *story[2:]]
-    assert "Exactly this was tried and failed" in act.asked[2][0][-1].content
+    assert [each.action for each in steps_of(done)] == [*story[:2], *story[3:]]
+    assert "Exactly this was tried and failed" in act.asked[3][0][-1].content
+
+
+def ran(score: float, index: int, ok: bool = True) -> StepTaken:
+    observation = step(RUN, ok).observation.model_copy(update={"text": f"validation MAE: {score}"})
+    return step(RUN, ok).model_copy(update={"observation": observation, "index": index})
+
+
+def test_an_edit_without_effect_is_remarked_on() -> None:
+    edit = step(EDIT).model_copy(update={"index": 2})
+    assert "exactly what it was" in without_effect([ran(3.5, 1), edit, ran(3.5, 3)])
+    assert without_effect([ran(3.5, 1), edit, ran(3.4, 3)]) == ""
+    assert without_effect([ran(3.5, 1), ran(3.5, 2)]) == "", "nothing was edited"
+    assert without_effect([edit, ran(3.5, 2)]) == "", "there is nothing to compare with"
+    assert without_effect([ran(3.5, 1), edit, ran(3.5, 3, ok=False)]) == ""
+    assert without_effect([ran(3.5, 1), edit]) == ""

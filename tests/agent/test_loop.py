@@ -358,9 +358,9 @@ def test_a_guided_agent_is_told_what_leads_on_and_refused_the_rest(play):
     act = saying(reading("train.py"), *STORY[1:], protocol="json")
     done = play(act, profile="small", max_tries=2)
     asked = [call[0][-1].content for call in act.asked]
-    assert asked[0].endswith("next action among these: Read File, Edit Script (AI), Execute Script.")
-    assert asked[1].endswith("next action among these: Edit Script (AI), Execute Script.")
-    assert "Read File leads nowhere now. Choose among: Edit Script (AI), Execute Script." in asked[2]
+    assert asked[0].endswith("next action among these: Read File, Execute Script.")
+    assert asked[1].endswith("next action among these: Execute Script.")
+    assert "Read File leads nowhere now. Choose among: Execute Script." in asked[2]
     assert [step.action for step in steps_of(done)] == STORY[1:]
     assert done.summary.ended == "submitted"
 

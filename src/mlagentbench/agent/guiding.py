@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlagentbench.agent.measuring import validation_score
 from mlagentbench.record import Action
 from mlagentbench.record.events import StepTaken
 
 _EDITS = {"Write File", "Append File", "Copy File", "Edit Script (AI)", "Edit Script Segment (AI)"}
-_END = "Final Answer"
+_RUN, _END = "Execute Script", "Final Answer"
 
 
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
-    """No action again before something was edited or, to look at it, executed; no edit upon an edit that was not run;
-    no end before an edited script has run without an error. All actions where that would leave none.
+    """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
+    executed; no edit upon an edit that was not run; no end before an edited script has run without an error. All
+    actions where that would leave none.
 
     What could not be carried out may be tried again, in another way: see `failed_before`.
     """
-    edited = untried = worked = False
+    edited = untried = worked = measured = False
     done: set[str] = set()
     for step in history:
         if step.observation.execution is not None:
-            untried, worked = False, step.observation.ok
+            untried, worked, measured = False, step.observation.ok, True
             done = {step.action.name}
         elif step.edits and step.changes:
             edited = untried = True
             done = set()
         elif step.observation.ok:
             done.add(step.action.name)
-    if untried:
+    if untried or (not measured and _RUN in shown):
         done |= _EDITS
     if untried or not (edited and worked):
         done.add(_END)
@@ -43,3 +45,20 @@ def failed_before(action: Action, history: Sequence[StepTaken]) -> str:
         if step.changes:
             break
     return ""
+
+
+def without_effect(history: Sequence[StepTaken]) -> str:
+    """A remark on the last step, where it ran what was edited and the validation score is what it was before."""
+    *before, last = history
+    score = _score(last)
+    if score is None:
+        return ""
+    earlier = next((step for step in reversed(before) if _score(step) is not None), None)
+    if earlier is None or _score(earlier) != score or not any(step.edits for step in before[earlier.index :]):
+        return ""
+    return "The score is exactly what it was before the edit. Edit something that the score depends on."
+
+
+def _score(step: StepTaken) -> float | None:
+    ran = step.observation.execution is not None and step.observation.ok
+    return validation_score(step.observation.text) if ran else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mlagentbench.agent.context import Context, View
-from mlagentbench.agent.guiding import failed_before, leading_on
+from mlagentbench.agent.guiding import failed_before, leading_on, without_effect
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
@@ -98,6 +98,8 @@ class Loop:
             return
         done = f"{action.name} {json.dumps(action.args, ensure_ascii=False)}"
         text = self._reader.shorten(observation.text, done)
+        if self._settings.guided and (remark := without_effect(self._env.history)):
+            text = f"{text}\n{remark}"
         past = Past(len(self._env.history), decision, text)
         self._context.remember(past)
         if self._memory is not None:

@@ -69,9 +69,9 @@ class LanguageSettings(Settings):
     )
     guided: bool = Field(
         False,
-        description="offer only what can lead on: nothing again while nothing has changed, no edit upon an edit that "
-        "was not run, nothing again exactly as it failed, and no final answer before an edited script has run without "
-        "an error",
+        description="offer only what can lead on: no edit before a first run, nothing again while nothing has changed, "
+        "no edit upon an edit that was not run, nothing again exactly as it failed, and no final answer before an "
+        "edited script has run without an error",
     )
     max_tries: int = Field(
         5, ge=1, description="replies for one decision; after each that cannot be used, the reason is told"
