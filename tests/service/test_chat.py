@@ -210,6 +210,12 @@ def test_the_stand_in_says_yes_and_no():
     assert answer_to(ask.replace("yes or no", "in JSON") + TEXT) == "true"
 
 
+def test_keywords_of_the_stand_in_are_beginnings_of_words():
+    assert answer_to(f"Summarise this Bayesian research on frankness.\n\n{TEXT}").startswith("Sparse spline")
+    assert answer_to(f"Keywords of what is relevant, in one line.\n\n{TEXT}") == "sparse spline attention"
+    assert answer_to(f"Is this relevant?\nTopic: spline attention\n\n{TEXT}") == "yes"
+
+
 def test_the_stand_in_answers_with_the_sentences_that_fit_the_question():
     told = answer_to(f"Tell me.\nQuestion: What colour are bananas, and when was it raining?\n\n{TEXT}")
     assert told == "It was raining in June. Bananas are yellow."

@@ -40,9 +40,11 @@ def audit(
     python: str | None = None,
     starter_runs: int = 1,
     sandbox: str = "auto",
+    network: bool = False,
     progress: Progress = lambda line: None,
 ) -> AuditReport:
-    """Check every promise that a task makes. What fails is an item that says what to mend."""
+    """Check every promise that a task makes. What fails is an item that says what to mend. `network` is for tasks
+    whose services use it."""
     loaded = load_task(task)
     if not loaded.trusted:
         raise UsageError(
@@ -51,7 +53,7 @@ def audit(
     backend = choose(sandbox)
     prepared = prepare(loaded, variant, seed=seed, key=key, python=python, progress=progress)
     with tempfile.TemporaryDirectory(prefix="mlagentbench-audit-") as scratch:
-        auditor = Auditor(prepared, backend, Path(scratch), key, starter_runs, progress)
+        auditor = Auditor(prepared, backend, Path(scratch), key, starter_runs, progress, network)
         return auditor.report()
 
 
@@ -66,6 +68,7 @@ class Auditor:
         key: str | None,
         starter_runs: int,
         progress: Progress,
+        network: bool = False,
     ) -> None:
         self._prepared = prepared
         self._bands = prepared.task.definition.variants[prepared.variant].bands
@@ -74,8 +77,8 @@ class Auditor:
         self._progress = progress
         self._scratch = scratch
         limits = run_limits(prepared.task.definition.limits)
-        self._stage = Stage(prepared, sandbox, resource_limits(limits), scratch, hidden_folders())
-        self._grader = Grader(prepared, sandbox, scratch, resource_limits(limits), progress)
+        self._stage = Stage(prepared, sandbox, resource_limits(limits), scratch, hidden_folders(), network)
+        self._grader = Grader(prepared, sandbox, scratch, resource_limits(limits), progress, network)
         self._items: list[Item] = []
         self._trials: dict[Kind, Trial] = {}
         self._verdicts: dict[Kind, Grade] = {}

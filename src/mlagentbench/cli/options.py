@@ -105,6 +105,10 @@ sandbox_option = option(
     "--sandbox",
     help="Where agent code runs: auto, bwrap, landlock, docker, podman, apptainer; none gives no protection.",
 )
+service_network_option = option(
+    "--network", type=click.Choice(["on", "off"]), default="off", show_default=True,
+    help="For services that a task offers.",
+)  # fmt: skip
 settings_option = option(
     "-c", "--config", "config", multiple=True, metavar="FILE|KEY=VALUE", mirrored=False,
     help="Settings of the agent: a .toml or .json file, or one setting. Later ones win.",

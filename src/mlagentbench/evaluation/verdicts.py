@@ -89,6 +89,7 @@ def grade_file(
     key: str | None = None,
     python: str | None = None,
     sandbox: str = "auto",
+    network: bool = False,
     progress: Progress = lambda line: None,
 ) -> Grade:
     """Grade a submission that was made elsewhere, as if a run had left it in its workspace.
@@ -114,7 +115,9 @@ def grade_file(
         workspace.lay_placeholders()
         workspace.write(loaded.definition.submission, submission.read_bytes())
         snapshot = workspace.snapshot(executed=True).id
-        grader = Grader(prepared, backend, Path(scratch) / "grading", resource_limits(limits), progress)
+        grader = Grader(
+            prepared, backend, Path(scratch) / "grading", resource_limits(limits), progress, network
+        )
         verdict = grader.grade(store, snapshot)
         store.close()
     return verdict

@@ -8,17 +8,19 @@ It reads the last message from the user and nothing else, at most its first 100,
 - *the instruction*: the first paragraph, or what stands before the first colon if there is only one paragraph;
 - *the text*: everything else, or the whole message where nothing else is left.
 
-Then the first of these rules whose keywords stand in the instruction, in any case, is followed:
+Then the first of these rules is followed whose keywords, as the beginning of a word and in any case, stand in the
+instruction:
 
 1. `rank`, and there are items: the numbers of all items, best first, as `3, 1, 2`.
 2. `relevant`, `choose`, `select`, `pick` or `which`, and there are items: the numbers of those that hold at least a
    third of the question's words, best first; `none` where no item does.
-3. `yes`, `relevant` or `whether`: `yes` if the text holds at least a third of the question's words, else `no`.
+3. `yes` or `whether`: `yes` if the text holds at least a third of the question's words, else `no`.
 4. `summar` or `tl;dr`: the sentences of the text with the most central words, in their order; two, or as many as the
    instruction says (`in 3 sentences`).
 5. `keyword`, `key term`, `quer` or `search`: the text's most prominent phrases of up to three words, one a line; five,
    or as many as the instruction says.
-6. Anything else: the two sentences of the text that hold most of the question's words; without a question, as in a
+6. `relevant`: as rule 3.
+7. Anything else: the two sentences of the text that hold most of the question's words; without a question, as in a
    summary.
 
 Words are compared in lower case, without accents and a plural's `s`; words that stand in any text (*the*, *paper*,
@@ -107,10 +109,10 @@ def answer_to(message: str) -> str:
     """
     parts = take_apart(message[:LONGEST])
     order = parts.instruction.lower()
-    as_json = "json" in order
+    as_json = bool(re.search(r"\bjson\b", order))
 
     def said(*keys: str) -> bool:
-        return any(key in order for key in keys)
+        return any(re.search(rf"(?<!\w){re.escape(key)}", order) for key in keys)
 
     if parts.items and said("rank"):
         return _numbers(_ranked(parts)[: _wanted(order, len(parts.items))], as_json)
@@ -119,14 +121,15 @@ def answer_to(message: str) -> str:
             number for number in _ranked(parts) if _share(parts.question, parts.items[number]) >= _THIRD
         ]
         return _numbers(chosen[: _wanted(order, len(chosen))], as_json)
-    if said("yes", "relevant", "whether"):
-        holds = _share(parts.question or parts.instruction, parts.text) >= _THIRD
-        return json.dumps(holds) if as_json else "yes" if holds else "no"
+    if said("yes", "whether"):
+        return _verdict(parts, as_json)
     if said("summar", "tl;dr"):
         return _spoken(_central(parts.text, _wanted(order, 2)), as_json)
     if said("keyword", "key term", "quer", "search"):
         found = _phrases(parts.text, _wanted(order, 5))
         return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(found)
+    if said("relevant"):
+        return _verdict(parts, as_json)
     return _spoken(_answering(parts), as_json)
 
 
@@ -188,6 +191,11 @@ def _wanted(instruction: str, default: int) -> int:
     if found := _NUMBER.search(instruction):
         return max(1, min(int(found[1]), 100))
     return next((value for word, value in _SPELT.items() if re.search(rf"\b{word}\b", instruction)), default)
+
+
+def _verdict(parts: Parts, as_json: bool) -> str:
+    holds = _share(parts.question, parts.text) >= _THIRD
+    return json.dumps(holds) if as_json else "yes" if holds else "no"
 
 
 def _numbers(numbers: list[int], as_json: bool) -> str:

@@ -20,6 +20,7 @@ from mlagentbench.cli import options as o
     "--starter-runs", type=click.IntRange(1), default=1, show_default=True, help="More measure its noise."
 )
 @o.sandbox_option
+@o.service_network_option
 @o.option(
     "--save", type=click.Path(path_type=Path, dir_okay=False), mirrored=False, metavar="FILE",
     help="Keep the table in a JSON file, beside what it holds of other tasks.",
@@ -34,6 +35,7 @@ def command(
     python: str | None,
     starter_runs: int,
     sandbox: str | None,
+    network: str,
     save: Path | None,
     as_json: bool,
 ) -> None:
@@ -64,6 +66,7 @@ def command(
                 python=python,
                 starter_runs=starter_runs,
                 sandbox=sandbox or "auto",
+                network=network == "on",
                 progress=screen.passing,
             )
         except MLAgentBenchError as error:

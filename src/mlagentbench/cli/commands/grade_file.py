@@ -17,6 +17,7 @@ from mlagentbench.cli import options as o
 @o.key_option
 @o.python_option
 @o.sandbox_option
+@o.service_network_option
 @o.json_option
 def command(
     task: str,
@@ -26,6 +27,7 @@ def command(
     key: str | None,
     python: str | None,
     sandbox: str | None,
+    network: str,
     as_json: bool,
 ) -> None:
     """Grade a submission that was made elsewhere.
@@ -46,6 +48,7 @@ def command(
         key=key,
         python=python,
         sandbox=sandbox or "auto",
+        network=network == "on",
         progress=lambda line: screen.line((line, "dim")),
     )
     screen.line((grade.task, "title"), f" ({grade.variant})  {file}")
