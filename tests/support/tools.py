@@ -27,13 +27,19 @@ HURRIED = Manners(atom_gap=0.0, scholar_gap=0.0, wait=0.01)
 def services(papers: list[dict[str, Any]], behind: Path | None = None) -> Iterator[dict[str, str]]:
     """The variables that name a paper index and the stand-in for a model. With `behind`, a folder for answers, the
     index is reached as live services are."""
-    site = papers_site(Catalogue(tuple(Paper.model_validate(paper) for paper in papers)))
-    with Server() as server:
-        port = server.on_port(site)
+    with upstream(papers) as address, Server() as server:
+        port = int(address.rpartition(":")[2])
         if behind is not None:
-            address = f"http://127.0.0.1:{port}"
             port = server.on_port(live_site(Addresses(atom=address, scholar=address), behind, HURRIED))
         yield environment({"papers": port, "chat": server.on_port(chat_site(StandIn()))})
+
+
+@contextmanager
+def upstream(papers: list[dict[str, Any]]) -> Iterator[str]:
+    """The address of a server that speaks as both live services do, and knows these papers."""
+    with Server() as server:
+        catalogue = Catalogue(tuple(Paper.model_validate(paper) for paper in papers))
+        yield f"http://127.0.0.1:{server.on_port(papers_site(catalogue))}"
 
 
 def index(private: Path, part: str = "grading") -> list[dict[str, Any]]:

@@ -16,8 +16,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.origins import Origins, serving, tar_of, zip_of
+from support.tools import HURRIED, upstream
 
+from mlagentbench import run
 from mlagentbench.errors import PreparationError
+from mlagentbench.service import live
 from mlagentbench.task.definition import (
     Archived,
     HttpSource,
@@ -37,6 +40,12 @@ FETCHED = [
 ]
 MADE = [task for task in list_tasks() if in_suite(task) and task.name == "CLRS"]
 """Those whose `full` a library makes."""
+LIVE = [
+    task
+    for task in list_tasks()
+    if in_suite(task) and "full" in task.definition.variants and task.definition.services
+]
+"""Those whose `full` is made of services on the network."""
 
 
 @dataclass(frozen=True)
@@ -230,3 +239,32 @@ def test_full_is_ready_where_a_library_makes_it(task: Task, made_ready, tmp_path
     module.library(copy)
     prepared = made_ready(alone)
     assert any(prepared.public.rglob("*")) and any(prepared.private.rglob("*"))
+
+
+@pytest.mark.parametrize("task", LIVE, ids=lambda task: task.name)
+def test_full_is_worked_and_graded_where_services_on_the_network_answer(
+    task: Task, made_ready, tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server on loopback stands for both services; it knows the papers that are asked for, and speaks as they do."""
+    copy = Path(shutil.copytree(task.folder, tmp_path / "tasks" / task.name))
+    known = json.loads((made_ready(load_task(copy)).private / "answers.json").read_bytes())["papers"]
+    papers = [
+        {
+            "id": name,
+            "title": paper["title"],
+            "authors": [f"A. {paper['authors'][0]}"],
+            "published": f"{paper['year']}-05-01",
+            "year": paper["year"],
+            "abstract": f"Here we propose something new about {' and '.join(paper.get('own', ['it']))}.",
+        }
+        for name, paper in known.items()
+    ]
+    monkeypatch.setattr(live, "Manners", lambda: HURRIED)
+    with upstream(papers) as address:
+        with (copy / "prepare.py").open("a", encoding="utf-8") as script:
+            script.write(f"\n\nLIVE = {{'atom': {address!r}, 'scholar': {address!r}}}\n")
+        prepared = made_ready(load_task(copy))
+        assert any(prepared.public.rglob("*")) and any(prepared.private.rglob("*"))
+        made = run(copy, "starter", variant="full", runs=runs, network=True)
+    assert made.grade is not None and made.grade.valid and made.grade.success is False
+    assert made.grade.score is not None and made.grade.score > 0.05
