@@ -51,7 +51,7 @@ def ask(prompt):
     return answer["choices"][0]["message"]["content"]
 
 
-# ----- your work goes here: which works a sentence needs, if any, and how they are entered -----
+# ---- Your work goes here. This only makes the tool run. ----
 
 
 def works_of(sentence):
@@ -65,7 +65,7 @@ def entry_of(paper):
     return f"@article{{{paper['id']},\n  title = {{{paper['title']}}},\n  eprint = {{{paper['id']}}}\n}}\n"
 
 
-# -----------------------------------------------------------------------------------------------
+# -------------------------------------------------------------
 
 
 def cite(paragraph):

@@ -50,7 +50,7 @@ def ask(prompt):
     return answer["choices"][0]["message"]["content"]
 
 
-# ----- your work goes here: which papers to review, and what to say about them -----
+# ---- Your work goes here. This only makes the tool run. ----
 
 
 def find_papers(query):
@@ -74,7 +74,7 @@ def question(query, papers):
     return "What is not known yet?"
 
 
-# -----------------------------------------------------------------------------------
+# -------------------------------------------------------------
 
 
 def review(query):
