@@ -516,6 +516,13 @@ import os
 
 import torch
 
+for folder, _, names in os.walk("/"):
+    if folder.startswith(("/proc", "/sys")):
+        continue
+    for name in names:
+        if (name.startswith("test-") and "answers" in folder) or (name == "graphs.py" and "CLRS" in folder):
+            raise SystemExit(f"found {folder}/{name}")
+
 
 class Model(torch.nn.Module):
     def __init__(self):
@@ -523,15 +530,6 @@ class Model(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.zeros(3))
 
     def predict(self, pos, A, adj):
-        found = [
-            os.path.join(folder, name)
-            for folder, _, names in os.walk("/")
-            if not folder.startswith(("/proc", "/sys"))
-            for name in names
-            if name == "prepare.py" or (name.startswith("test-") and "answers" in folder)
-        ]
-        if found:
-            raise SystemExit("found " + " ".join(found))
         return torch.zeros(A.shape, dtype=torch.long)
 """
 SAVES_A_PICKLE = """
@@ -575,19 +573,16 @@ def test_a_program_that_carries_its_weights_elsewhere_is_no_success(tmp_path):
         writing("train.py", SAVE),
         executing("train.py"),
     )
-    assert verdict.valid and verdict.score is not None and verdict.score > 0.7
+    assert verdict.valid and verdict.improvement is not None and verdict.improvement > 0.1
     assert verdict.success is False and "does not come from what was learned" in verdict.withheld
 
 
 def test_a_pickle_instead_of_a_checkpoint_is_refused_and_never_runs(tmp_path):
     verdict = attempt(tmp_path, {"train.py": SAVES_A_PICKLE})
     assert not verdict.valid and not verdict.success and "safetensors" in verdict.reason.lower()
-    loads = COMPUTES.replace("import torch\n", "import safetensors.torch\nimport torch\n", 1).replace(
-        "class Model",
-        "safetensors.torch.load_file = lambda name: {'weight': torch.zeros(3)}\n\n\nclass Model",
-        1,
-    )
-    verdict = attempt(tmp_path, {"model.py": loads, "train.py": SAVES_A_PICKLE})
+    # In the sandbox it puts a checkpoint in the place of the pickle before that is read.
+    replaces = SAVE + COMPUTES
+    verdict = attempt(tmp_path, {"model.py": replaces, "train.py": SAVES_A_PICKLE})
     assert not verdict.valid and "not a safetensors file" in verdict.reason
     assert not list(tmp_path.rglob("trapped"))
 
@@ -602,7 +597,6 @@ def test_a_program_that_looks_for_the_answers_finds_none(tmp_path):
     [
         ("return pointers[:, :-1]", "it must return integers of the shape"),
         ("return pointers.float() * float('nan')", "predict returned torch.float32"),
-        ("return pointers + 1", "a pointer is a node"),
     ],
 )
 def test_predictions_of_another_form_are_refused(tmp_path, returned, told):
