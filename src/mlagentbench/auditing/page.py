@@ -119,6 +119,8 @@ def _section(task: Task) -> list[str]:
         if bands:
             stated = ", ".join(f"{kind} {low:g} to {high:g}" for kind, (low, high) in bands.items())
             lines.append(f"  Scores for every data seed: {stated}.")
+    if definition.disclosure:
+        lines.append(f"\nWhat remains possible: {definition.disclosure.strip()}")
     return lines
 
 
@@ -129,7 +131,8 @@ def _metric(metric: Metric) -> str:
 
 def _submits(task: Task) -> str:
     definition = task.definition
-    return f"`{definition.submission}`" + (", a program" if definition.program is not None else "")
+    what = ", a program" if definition.submission.endswith(".py") else ", weights"
+    return f"`{definition.submission}`" + (what if definition.program is not None else "")
 
 
 def _source(source: Source) -> str:

@@ -215,6 +215,8 @@ class Definition(_Strict):
     """What the harness offers to programs in the sandbox: a paper index, a chat endpoint."""
     limits: Limits = Limits()
     variants: dict[str, Variant]
+    disclosure: str = ""
+    """What its grader cannot rule out, in sentences; the page of tasks tells it."""
     published_baseline: float | None = None
     data_date: str = ""
     """When the data of `full` became public, as YYYY-MM."""
