@@ -55,6 +55,7 @@ def step(name: str, ok: bool = True, changed: bool = True) -> StepTaken:
         ([step(RUN), step(EDIT), step(RUN)], (READ, EDIT, END)),
         ([step(RUN), step(EDIT), step(RUN), step(EDIT)], (READ, RUN)),
         ([step(RUN), step(EDIT), step(RUN), step(READ)], (EDIT, END)),
+        ([step(RUN, ok=False), step(EDIT, changed=False), step(READ)], (EDIT,)),
     ],
 )
 def test_only_what_leads_on_is_offered(history: list[StepTaken], offered: tuple[str, ...]) -> None:
@@ -76,6 +77,8 @@ def test_what_failed_is_known_until_something_changes() -> None:
     assert failed_before(other, [failed]) == ""
     assert failed_before(same, [failed, step(EDIT)]) == ""
     assert failed_before(Action(READ, {}), [step(READ)]) == ""
+    idle = step(EDIT, changed=False).model_copy(update={"observation": Observation(text="Unchanged.")})
+    assert failed_before(same, [idle]) == "Unchanged."
 
 
 def test_a_guided_agent_is_told_not_to_repeat_a_failure(tiny_task, runs, speak_with) -> None:
@@ -88,7 +91,7 @@ def test_a_guided_agent_is_told_not_to_repeat_a_failure(tiny_task, runs, speak_w
     speak_with(act, Told([completion("No code."), completion(CODE)]))
     done = run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
     assert [each.action for each in steps_of(done)] == [*story[:2], *story[3:]]
-    assert "Exactly this was tried and failed" in act.asked[3][0][-1].content
+    assert "Exactly this was tried, and led nowhere" in act.asked[3][0][-1].content
 
 
 def ran(score: float, index: int, ok: bool = True) -> StepTaken:

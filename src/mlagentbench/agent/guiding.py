@@ -14,8 +14,8 @@ _RUN, _END = "Execute Script", "Final Answer"
 
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
     """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
-    executed; no edit upon an edit that was not run; no end before an edited script has run without an error. All
-    actions where that would leave none.
+    executed; no edit upon an edit that was not run; no end before an edited script has run without an error. Where
+    that would leave none, edits; and where there are none of these, all.
 
     What could not be carried out may be tried again, in another way: see `failed_before`.
     """
@@ -34,13 +34,15 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
         done |= _EDITS
     if untried or not (edited and worked):
         done.add(_END)
-    return tuple(name for name in shown if name not in done) or tuple(shown)
+    edits = tuple(name for name in shown if name in _EDITS)
+    return tuple(name for name in shown if name not in done) or edits or tuple(shown)
 
 
 def failed_before(action: Action, history: Sequence[StepTaken]) -> str:
-    """What came of exactly this action, where it failed and nothing has changed since then; else nothing."""
+    """What came of exactly this action, where it failed, or was an edit that changed nothing, and nothing has changed
+    since then; else nothing."""
     for step in reversed(history):
-        if step.action == action and not step.observation.ok:
+        if step.action == action and (not step.observation.ok or (step.edits and not step.changes)):
             return step.observation.text
         if step.changes:
             break

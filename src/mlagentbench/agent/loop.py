@@ -149,7 +149,7 @@ class Loop:
             return FormatError(f"{action.name} leads nowhere now. Choose among: {', '.join(offered)}.")
         if failure := failed_before(action, self._env.history):
             told = cut(failure, _LONGEST_FAILURE)
-            return FormatError(f"Exactly this was tried and failed: {told} Do it in another way.")
+            return FormatError(f"Exactly this was tried, and led nowhere: {told} Do it in another way.")
         return None
 
     def _ask(self, speech: Speech, refused: list[Message]) -> Completion:
