@@ -166,6 +166,8 @@ class Variant(_Strict):
     from the seed."""
     requirements: tuple[str, ...] = ()
     """What this variant needs beside the task's own requirements."""
+    live: bool = False
+    """Whether its services are on the network, so that runs of it need `--network on`."""
     bands: Bands = Bands()
 
 

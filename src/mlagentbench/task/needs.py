@@ -29,7 +29,7 @@ def needs_in_words(variant: Variant) -> str:
     kinds = {source.kind for source in variant.sources}
     if "kaggle-competition" in kinds:
         return "a Kaggle account"
-    return "a connection" if kinds else ""
+    return "a connection" if kinds or variant.live else ""
 
 
 def missing(task: Task, variant: str) -> list[Need]:
