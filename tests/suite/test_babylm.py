@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import re
 import runpy
 import shutil
@@ -211,6 +212,13 @@ def test_every_token_is_counted_once_with_a_quarter_of_the_context_before_it(len
     assert counted == list(range(1, length))
 
 
+@given(st.integers(2, 81), st.integers(0, 2**32))
+def test_of_a_short_window_the_text_after_every_place_is_replaced_in_some_file(length, seed):
+    rng = random.Random(seed)
+    places = [place for index in range(10) for place in infer["cuts"](length, index, 10, rng)]
+    assert sorted(places) == list(range(length - 1))
+
+
 @pytest.fixture
 def private(tmp_path) -> Path:
     (tmp_path / "private" / "inputs").mkdir(parents=True)
@@ -357,6 +365,12 @@ def test_probabilities_sum_to_one_over_the_vocabulary_and_over_all_texts_of_a_le
     assert judged["pairs"] == pytest.approx(1, abs=1e-9)
     accepted = [result for result in judged["judged"].values() if "files" in result]
     assert len(accepted) == 7 and all(result["mass"] < 1e-9 for result in accepted)
+
+
+def test_a_model_that_looks_ahead_is_caught_wherever_it_does(judged):
+    told = judged["leaks"]
+    assert told.pop("nowhere") == ""
+    assert len(told) == 9 and all("looks ahead" in sentence for sentence in told.values()), told
 
 
 def test_good_models_are_scored_whatever_their_architecture_precision_and_neighbours(judged):

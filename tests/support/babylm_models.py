@@ -324,9 +324,8 @@ def by_hand(place: Path) -> dict[str, float]:
     return found
 
 
-def of_all_pairs(infer, folder: Path) -> float:
-    """The probabilities of all texts of two tokens, which must be one in sum."""
-    place = folder / "pairs"
+def tiny(infer, place: Path):
+    """A model of seven tokens and a context of eight, as infer.py holds it."""
     gpt2(vocab_size=7, n_positions=8).save_pretrained(place)
     stored = infer["checked_weights"](place / "model.safetensors")
     config = json.loads((place / "config.json").read_text())
@@ -334,8 +333,52 @@ def of_all_pairs(infer, folder: Path) -> float:
     class Seven:
         size = 7
 
-    model = infer["Model"](place, config, stored, Seven())
+    return infer["Model"](place, config, stored, Seven())
+
+
+def of_all_pairs(infer, folder: Path) -> float:
+    """The probabilities of all texts of two tokens, which must be one in sum."""
+    model = tiny(infer, folder / "tiny")
     return sum(math.exp(-model.surprise(list(pair))) for pair in itertools.product(range(7), repeat=2))
+
+
+def looking_ahead(infer, folder: Path, leak) -> str:
+    """What is said of a model that adds `leak(tokens)` to its logits, over ten files."""
+    model = tiny(infer, folder / "tiny")
+    honest = model._model
+
+    def leaking(input_ids):
+        output = honest(input_ids=input_ids)
+        output.logits = output.logits + leak(input_ids)
+        return output
+
+    model._model = leaking
+    try:
+        for index in range(10):
+            model.demand_causality([1 + (index + step * step) % 6 for step in range(90)], index, 10)
+    except infer["RefusedError"] as refusal:
+        return str(refusal)
+    return ""
+
+
+def next_token(tokens, places=slice(None)):
+    """Five more for the token that comes next, at these places."""
+    ahead = torch.zeros(*tokens.shape, 7)
+    ahead[:, :-1] = 5.0 * torch.nn.functional.one_hot(tokens[:, 1:], 7)
+    chosen = torch.zeros(tokens.shape[1], 1)
+    chosen[places] = 1
+    return ahead * chosen
+
+
+def leaks(infer, folder: Path) -> dict[str, str]:
+    some = {
+        "nowhere": lambda tokens: torch.zeros(*tokens.shape, 7),
+        "where no passage begins": lambda tokens: next_token(tokens) * (tokens[:, :1, None] != 0),
+        "between rows": lambda tokens: torch.roll(next_token(tokens), 1, 0) * (len(tokens) > 1),
+    }
+    for place in range(7):
+        some[f"at place {place}"] = lambda tokens, place=place: next_token(tokens, place)
+    return {name: looking_ahead(infer, folder, leak) for name, leak in some.items()}
 
 
 def main(script: str, folder: Path) -> None:
@@ -355,6 +398,7 @@ def main(script: str, folder: Path) -> None:
                 "judged": judged,
                 "by hand": by_hand(folder / "good" / "model"),
                 "pairs": of_all_pairs(infer, folder),
+                "leaks": leaks(infer, folder),
                 "executed": maker.mark.exists(),
             }
         )

@@ -341,8 +341,7 @@ class Model:
         some = list(windows(len(sequence), self.context))
         begin, _, end = some[rng.randrange(len(some)) if index else 0]
         window = sequence[begin:end]
-        places = list(range(index % max(len(window) - 1, 1), len(window) - 1, of))
-        places = rng.sample(places, min(CUTS, len(places)))
+        places = cuts(len(window), index, of, rng)
         rows = [window]
         for place in places:
             changed = [
@@ -390,6 +389,12 @@ def windows(length: int, context: int) -> Iterator[tuple[int, int, int]]:
         end = min(begin + context, length)
         yield begin, first, end
         begin, first = end - max(context // 4, 1), end
+
+
+def cuts(length: int, index: int, of: int, rng: random.Random) -> list[int]:
+    """Places of a window after which something follows: the share of one of so many files, and some of it at most."""
+    places = range(index % of, length - 1, of)
+    return rng.sample(places, min(CUTS, len(places)))
 
 
 def told(error: BaseException) -> str:
