@@ -109,6 +109,30 @@ def test_an_edit_without_one_whole_block_is_refused_and_the_file_stays(thinker: 
     assert content(env, "a.py") == "x = 1\n"
 
 
+def test_an_edit_that_would_break_a_script_is_asked_for_once_more(thinker: Thinker) -> None:
+    env = thinker(fenced('"""A\nx = 2\n'), fenced("x = 2\n"))
+    env.step(writing("a.py", "x = 1\n"))
+    assert env.step(edit()).ok
+    assert content(env, "a.py") == "x = 2\n"
+    assert len(calls(env)) == 2
+
+
+def test_a_script_that_is_broken_again_is_refused_and_the_file_stays(thinker: Thinker) -> None:
+    env = thinker(*[fenced("if x:\n")] * 2, *[fenced("(" * 100_000)] * 2)
+    env.step(writing("a.py", "x = 1\n"))
+    for _ in range(2):
+        said = env.step(edit())
+        assert not said.ok and "not valid Python" in said.text and "a.py is as it was" in said.text
+    assert content(env, "a.py") == "x = 1\n"
+
+
+def test_what_was_no_python_before_is_saved_as_the_model_writes_it(thinker: Thinker) -> None:
+    env = thinker(fenced("if y:\n"), fenced("not python\n"))
+    env.step(writing("a.py", "if x:\n"))
+    assert env.step(edit()).ok and content(env, "a.py") == "if y:\n"
+    assert env.step(edit(script="a.txt", save="a.txt")).ok and content(env, "a.txt") == "not python\n"
+
+
 def test_a_reply_that_reaches_its_budget_is_gone_on_with(thinker: Thinker) -> None:
     env = thinker(
         {"text": "```python\nlong_name = 'begi", "stop_reason": "length"}, {"text": "n'\nend = 1\n```\n"}

@@ -13,11 +13,12 @@ from pydantic import Field
 from mlagentbench.environment.actions.fences import NoSingleBlockError
 from mlagentbench.environment.actions.registry import Arguments, action
 from mlagentbench.environment.actions.replies import fenced_reply
+from mlagentbench.environment.actions.syntax import syntax_error
 from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.outcome import Outcome, refused, told
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.model.errors import ModelError
-from mlagentbench.model.spec import Message
+from mlagentbench.model.spec import Completion, Message
 from mlagentbench.record.events import Edit
 from mlagentbench.record.steps import Observation
 
@@ -116,7 +117,7 @@ def edit_script(bench: Workbench, desk: Desk, args: EditScript) -> Outcome:
         "edit_script", script_name=args.script_name, script=script, instruction=args.edit_instruction
     )
     try:
-        edited = _edited_block(desk, prompt)
+        edited = _edited_script(bench, desk, args.save_name, script, prompt, lambda block: block)
     except NoSingleBlockError as problem:
         return _not_saved(args.save_name, problem)
     return _save(bench, args.script_name, args.save_name, script, edited)
@@ -152,19 +153,43 @@ def edit_script_segment(bench: Workbench, desk: Desk, args: EditScriptSegment) -
         script=segment,
         instruction=args.edit_instruction,
     )
+
+    def whole_of(block: str) -> str:
+        if end == len(lines) and segment and not segment.endswith("\n"):
+            block = block.removesuffix("\n")
+        return "".join([*lines[: start - 1], block, *lines[end:]])
+
     try:
-        edited = _edited_block(desk, prompt)
+        whole = _edited_script(bench, desk, args.save_name, script, prompt, whole_of)
     except NoSingleBlockError as problem:
         return _not_saved(args.save_name, problem)
-    if end == len(lines) and segment and not segment.endswith("\n"):
-        edited = edited.removesuffix("\n")
-    whole = "".join([*lines[: start - 1], edited, *lines[end:]])
     return _save(bench, args.script_name, args.save_name, script, whole)
 
 
-def _edited_block(desk: Desk, prompt: str) -> str:
-    """The code that the edit model replies with."""
-    return fenced_reply(lambda asked: desk.complete("edit", asked), [Message(role="user", content=prompt)])[1]
+def _edited_script(
+    bench: Workbench, desk: Desk, name: str, before: str, prompt: str, whole_of: Callable[[str], str]
+) -> str:
+    """The script as the edit model wants it. One that was Python and would be none any more is asked for once more."""
+
+    def ask(asked: list[Message]) -> Completion:
+        return desk.complete("edit", asked)
+
+    messages = [Message(role="user", content=prompt)]
+    reply, block = fenced_reply(ask, messages)
+    error = _broken_by(bench, name, before, whole_of(block))
+    if error:
+        mend = Message(role="user", content=_prompt("mend_syntax", error=error))
+        _, block = fenced_reply(ask, [*messages, Message(role="assistant", content=reply), mend])
+        if again := _broken_by(bench, name, before, whole_of(block)):
+            raise NoSingleBlockError(f"the script is not valid Python ({again})")
+    return whole_of(block)
+
+
+def _broken_by(bench: Workbench, name: str, before: str, after: str) -> str:
+    if not name.endswith(".py"):
+        return ""
+    error = syntax_error(bench, after)
+    return error if error and not syntax_error(bench, before) else ""
 
 
 def _not_saved(name: str, problem: NoSingleBlockError) -> Outcome:
