@@ -118,7 +118,7 @@ def test_an_edit_that_would_break_a_script_is_asked_for_once_more(thinker: Think
 
 
 def test_a_script_that_is_broken_again_is_refused_and_the_file_stays(thinker: Thinker) -> None:
-    env = thinker(*[fenced("if x:\n")] * 2, *[fenced("(" * 100_000)] * 2)
+    env = thinker(*[fenced("if x:\n")] * 2, *[fenced("(" * 100_000 + "\n")] * 2)
     env.step(writing("a.py", "x = 1\n"))
     for _ in range(2):
         said = env.step(edit())
