@@ -685,4 +685,3 @@ def test_runs_and_scores_are_those_of_the_library(tmp_path):
     for theirs, ours in said["scores"]:
         assert ours == pytest.approx(theirs, abs=1e-12)
     np.testing.assert_allclose(said["ours"], said["library"], atol=0.02)
-    print(said)
