@@ -32,7 +32,16 @@ def test_a_real_model_takes_five_steps_that_all_parse_and_is_graded(
     command += ["--profile", "small", "--protocol", "json", "--max-steps", str(STEPS)]
     command += ["--model-option", "context=4096", "--model-option", "reuse_prompts=true"]
     command += ["-c", f"actions={json.dumps(ACTIONS)}", "-c", "temperature=2.0"]
-    command += ["-c", f"max_tokens={BUDGET}", "-c", "entry_limit=60", "-c", "observation_limit=300"]
+    command += [
+        "-c",
+        "guided=false",
+        "-c",
+        f"max_tokens={BUDGET}",
+        "-c",
+        "entry_limit=60",
+        "-c",
+        "observation_limit=300",
+    ]
     environment = dict(os.environ) | {"MLAGENTBENCH_CACHE": str(shared_cache)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     # It is hardly a researcher: that it leaves nothing to grade (1) is a verdict, too.
