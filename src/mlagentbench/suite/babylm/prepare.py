@@ -15,7 +15,7 @@ SOURCES = [
     "open_subtitles", "qed", "simple_wikipedia", "switchboard", "wikipedia",
 ]  # fmt: skip
 PARTS = {"train": "babylm_10M", "dev": "babylm_dev", "test": "babylm_test"}
-MINI_WORDS = {"train": 220_000, "dev": 24_000, "test": 24_000}
+MINI_WORDS = {"train": 220_000, "dev": 16_000, "test": 16_000}
 # What infer.py may use of CPU time.
 SECONDS = {"mini": 240, "full": 5_400}
 

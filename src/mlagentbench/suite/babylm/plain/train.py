@@ -1,4 +1,4 @@
-"""The same small network, trained longer with a learning rate that rises and falls: what a practitioner tries first."""
+"""A larger network, trained longer with a learning rate that rises and falls: what a practitioner tries first."""
 
 import math
 import os

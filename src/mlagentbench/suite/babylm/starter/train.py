@@ -13,9 +13,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 SEED = int(os.environ.get("SEED", "0"))
 VOCABULARY = 2_000
-CONTEXT = 64
-STEPS = 400
-BATCH = 4
+CONTEXT = 32
+STEPS = 150
+BATCH = 16
 
 torch.manual_seed(SEED)
 torch.set_num_threads(1)
@@ -50,14 +50,15 @@ tokens = torch.tensor(tokens)
 config = GPT2Config(
     vocab_size=tokenizer.get_vocab_size(),
     n_positions=CONTEXT,
-    n_embd=64,
-    n_layer=2,
+    n_embd=48,
+    n_layer=1,
     n_head=2,
+    tie_word_embeddings=False,
     bos_token_id=START,
     eos_token_id=START,
 )
 model = GPT2LMHeadModel(config)
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 
 model.train()
 for _ in range(STEPS):
@@ -66,6 +67,7 @@ for _ in range(STEPS):
     loss = model(input_ids=batch, labels=batch).loss
     optimizer.zero_grad()
     loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
 
 
