@@ -94,8 +94,8 @@ def publish(task: Task, place: Path) -> Published:
         script.write(f"\n\nimport json as _json\n\nglobals().update(_json.loads({sizes!r}))\n")
     definition = copy / "task.toml"
     text = re.sub(r'url = "https://', 'url = "http://', definition.read_text(encoding="utf-8"))
-    # What only the models need takes minutes to install; making the data needs none of it.
-    text = re.sub(r',? ?"(torch|transformers|scikit-learn|scipy|tokenizers|safetensors)==[^"]+"', "", text)
+    # What only the models need takes minutes to install; making the data needs none of it (but tokenizers).
+    text = re.sub(r',? ?"(torch|transformers|scikit-learn|scipy|safetensors)==[^"]+"', "", text)
     made = Published(task, folder, module, {})
     for source in made.sources:
         if isinstance(source, ListedSource):
