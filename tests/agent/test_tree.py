@@ -215,15 +215,16 @@ def test_a_run_killed_in_any_model_call_goes_on_to_the_same_end(tiny_task, tmp_p
 
 
 def test_a_file_of_completions_drives_it_through_house_price(runs, tmp_path):
-    folder = load_task("house-price").folder
-    plain, oracle = ((folder / kind / "train.py").read_text() for kind in ("plain", "solution"))
-    script = [said("A forest.", plain), said("A typo.", plain.replace("import pandas", "import pandaz")),
-              said("Without the typo.", oracle)]  # fmt: skip
+    plain = (load_task("house-price").folder / "plain" / "train.py").read_text()
+    script = [
+        said("A typo.", plain.replace("import pandas", "import pandaz")),
+        said("Without the typo.", plain),
+    ]
     (tmp_path / "act.jsonl").write_text("\n".join(map(script_line, script)))
-    settings = {"drafts": 2, "debug_share": 1.0, "most_nodes": 3, "again": 1}
+    settings = {"drafts": 1, "debug_share": 1.0, "most_nodes": 2, "again": 1}
     done = run("house-price", "tree", f"mock/{tmp_path / 'act.jsonl'}", settings=settings, runs=runs)
     assert done.grade is not None and done.grade.success
-    assert [node["operator"] for node in nodes_of(done.folder)] == ["starter", "draft", "draft", "debug"]
+    assert [node["operator"] for node in nodes_of(done.folder)] == ["starter", "draft", "debug"]
     assert any(step.action.args.get("script_name") == RUN_WITH_SEED for step in steps_of(done))
 
 
