@@ -20,6 +20,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # What a file may have at most, in bytes.
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
@@ -37,7 +38,7 @@ CUTS = 8
 """Places a file, at most, after which the text is replaced."""
 TOLERANCE = 1e-3
 """By how much a log-probability may change when the text after it does: what rounding does is far below."""
-ELEMENTS = 16_000_000
+ELEMENTS = 4_000_000
 """Of logits at a time."""
 
 
@@ -324,10 +325,14 @@ class Model:
             rows = max(1, ELEMENTS // (length * self.width))
             for at in range(0, len(some), rows):
                 batch = some[at : at + rows]
-                chances = self._chances([sequence[begin:end] for begin, _, end in batch])
+                logits = self._logits([sequence[begin:end] for begin, _, end in batch]).double()
+                mass = logits.logsumexp(dim=2)
                 for row, (begin, first, end) in enumerate(batch):
+                    places = slice(first - 1 - begin, end - 1 - begin)
                     scored = self._torch.tensor(sequence[first:end]).unsqueeze(1)
-                    total -= chances[row, first - 1 - begin : end - 1 - begin].gather(1, scored).sum().item()
+                    total += (
+                        (mass[row, places] - logits[row, places].gather(1, scored).squeeze(1)).sum().item()
+                    )
         return max(float(total), 0.0)
 
     def demand_causality(self, tokens: list[int], index: int, of: int) -> None:
@@ -362,8 +367,13 @@ class Model:
                         f"up to {apart:.3g} in log-probability; a causal model's does not change."
                     )
 
-    def _chances(self, rows: list[list[int]]) -> object:
-        """Log-probabilities of the next token after each, of each row; normalised here, whatever the model gives."""
+    def _chances(self, rows: list[list[int]]) -> Any:
+        """Log-probabilities of the next token after each, of each row; that they are normalised is looked at."""
+        chances = self._logits(rows).double().log_softmax(dim=2)
+        self.worst_mass = max(self.worst_mass, (chances.exp().sum(dim=2) - 1).abs().max().item())
+        return chances
+
+    def _logits(self, rows: list[list[int]]) -> Any:
         torch = self._torch
         try:
             with torch.inference_mode():
@@ -377,9 +387,7 @@ class Model:
             raise RefusedError(f"The model gives logits of the shape {tuple(logits.shape)}, not {expected}.")
         if not bool(torch.isfinite(logits).all()):
             raise RefusedError("The model gives logits that are not finite numbers.")
-        chances = logits.double().log_softmax(dim=2)
-        self.worst_mass = max(self.worst_mass, (chances.exp().sum(dim=2) - 1).abs().max().item())
-        return chances
+        return logits
 
 
 def windows(length: int, context: int) -> Iterator[tuple[int, int, int]]:
