@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +24,9 @@ from mlagentbench.sandbox import choose
 from mlagentbench.workspace import remove_tree
 
 BACKENDS = ("bwrap", "landlock")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _cache() -> Path:
