@@ -18,9 +18,9 @@ from mlagentbench.agent.measuring import validation_score
 from mlagentbench.agent.tree.agent import RUN_WITH_SEED
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.cli.commands.show import command as show
-from mlagentbench.model.errors import UnavailableError
+from mlagentbench.model.errors import TooLongError, UnavailableError
 from mlagentbench.model.spec import Completion
-from mlagentbench.record.events import Note
+from mlagentbench.record.events import Note, RunEnded
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.workspace import read
 
@@ -175,11 +175,23 @@ def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):
     assert steps[-3].action.args["content"] == STEADY
 
 
-def test_where_the_model_fails_the_best_so_far_is_submitted(tiny_task, runs, speak_with):
-    speak_with(Told([said("Better.", STEADY), UnavailableError("It is down.")]))
+def test_a_prompt_that_is_too_long_is_shortened_and_then_the_best_is_submitted(tiny_task, runs, speak_with):
+    too_long = TooLongError("Too long.")
+    act = Told([said("Better.", STEADY), too_long, said("Same.", STEADY), too_long, too_long])
+    speak_with(act)
     done = run(tiny_task, "tree", "test/told", settings={"drafts": 1, "again": 0}, runs=runs)
-    assert done.summary.ended == "submitted"
-    assert any(isinstance(event, Note) and "It is down." in event.text for event in events_of(done.folder))
+    assert done.summary.ended == "submitted" and len(nodes_of(done.folder)) == 3
+    texts = [messages[-1].content for messages, _, _ in act.asked]
+    assert "Tried so far" in texts[1] and "Tried so far" not in texts[2]
+
+
+def test_an_error_of_the_provider_stops_it_and_leaves_it_to_be_resumed(tiny_task, runs, speak_with):
+    speak_with(Told([said("Better.", STEADY), UnavailableError("It is down.")]))
+    settings = {"drafts": 1, "again": 0, "most_nodes": 2}
+    with pytest.raises(UnavailableError):
+        run(tiny_task, "tree", "test/told", settings=settings, runs=runs)
+    assert not any(isinstance(event, RunEnded) for found in runs.glob("*/*/*/*/run.json")
+                   for event in events_of(found.parent))  # fmt: skip
 
 
 def test_replies_without_code_count_as_steps(tiny_task, runs, speak_with):

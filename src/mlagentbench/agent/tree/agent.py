@@ -15,7 +15,7 @@ from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.fences import NoSingleBlockError
 from mlagentbench.environment.actions.replies import fenced_reply
 from mlagentbench.errors import UsageError
-from mlagentbench.model.errors import ModelError
+from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Completion, Message, Sampling
 from mlagentbench.record import Action, Observation
 
@@ -31,6 +31,7 @@ runpy.run_path(script, run_name="__main__")
 """
 _LONGEST_PLAN = 400
 _LONGEST_PROBLEM = 200
+_SHORTEST_OUTPUT = 300
 _STEPS_OF_A_NODE = 2
 _STEPS_OF_THE_END = 3
 """Write the best, run it, submit."""
@@ -91,7 +92,7 @@ class Search:
             self._execute(node)
 
     def _try(self, move: Move) -> bool:
-        """One node more; false where the model cannot go on."""
+        """One node more; false where what there is to say has outgrown the model."""
         try:
             plan, script = self._write(move)
         except NoSingleBlockError as problem:
@@ -101,8 +102,8 @@ class Search:
             if not self._env.done:
                 self._env.step(Action(LOST, {"reason": node.problem}))
             return True
-        except ModelError as error:
-            self._notes.say(f"The model cannot go on, so the best solution so far is submitted. {error}")
+        except TooLongError as error:
+            self._notes.say(f"The prompt is too long, so the best solution so far is submitted. {error}")
             return False
         node = self._tree.grow(move, plan, script)
         if self._lay(node) and not self._env.done:
@@ -111,9 +112,16 @@ class Search:
 
     def _write(self, move: Move) -> tuple[str, str]:
         """A plan and a script, or why there is none."""
+        try:
+            return self._asked(move, self._settings.remembered, self._settings.output_limit)
+        except TooLongError:
+            return self._asked(move, 0, _SHORTEST_OUTPUT)
+
+    def _asked(self, move: Move, remembered: int, output: int) -> tuple[str, str]:
+        """The same, with so much said of what was tried and of what was printed."""
         messages = [
             Message(role="system", content=self._system()),
-            Message(role="user", content=self._question(move)),
+            Message(role="user", content=self._question(move, remembered, output)),
         ]
         for last in [False] * (self._settings.max_tries - 1) + [True]:
             try:
@@ -144,10 +152,10 @@ class Search:
         metric = self._env.task.definition.metric.name
         return prompt("tree_system", problem=self._env.problem, script=self._script, metric=metric)
 
-    def _question(self, move: Move) -> str:
+    def _question(self, move: Move, remembered: int, longest: int) -> str:
         node = move.parent or self._tree.nodes[0]
-        output = cut(self._outputs.get(node.number, ""), self._settings.output_limit)
-        values = {"memory": self._memory(), "code": node.script}
+        output = cut(self._outputs.get(node.number, ""), longest)
+        values = {"memory": self._memory(remembered), "code": node.script}
         match move.operator:
             case "debug":
                 return prompt("tree_debug", **values, problem=node.problem, output=output)
@@ -157,18 +165,16 @@ class Search:
             case _:
                 return prompt("tree_draft", **values)
 
-    def _memory(self) -> str:
+    def _memory(self, last: int) -> str:
         """What was tried, and what was measured."""
+        if not last:
+            return ""
         lines = [
             f"- {node.plan or 'Nothing could be read.'} Result: "
             + (f"validation score {node.score:.6g}" if node.scores else cut(node.problem, _LONGEST_PROBLEM))
-            for node in self._tree.nodes[-self._settings.remembered :]
+            for node in self._tree.nodes[-last:]
         ]
-        return (
-            "\n".join([f"Tried so far (goal: {self._tree.goal}):", *lines])
-            if self._settings.remembered
-            else ""
-        )
+        return "\n".join([f"Tried so far (goal: {self._tree.goal}):", *lines])
 
     def _lay(self, node: Node) -> bool:
         """Put a node's script into the workspace."""
