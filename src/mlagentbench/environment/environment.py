@@ -97,7 +97,7 @@ class Environment:
 
     @property
     def elapsed(self) -> float:
-        """Working seconds of the run so far, over all of its resumptions."""
+        """Seconds of the run so far, over all of its resumptions; waiting for models is part of them."""
         return self._elapsed_before + (time.monotonic() - self._clock_started)
 
     @property

@@ -58,7 +58,7 @@ class StepTaken(_Event):
     seconds: float
     """All of the step: execution and harness."""
     elapsed: float
-    """Working time of the run so far, over all of its resumptions."""
+    """Seconds of the run so far, over all of its resumptions, waiting included."""
 
 
 ModelRole = Literal["act", "edit", "fast", "tool"]
