@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from mlagentbench import Run
 from mlagentbench.agent.json_protocol import key_of
 from mlagentbench.agent.protocol import Decision
 from mlagentbench.agent.text_protocol import render
@@ -120,6 +125,28 @@ def script_line(said: Completion) -> str:
     """A completion as a line of a script for the provider `mock`."""
     calls = tuple(ScriptedCall(name=call.name, arguments=call.arguments) for call in said.tool_calls)
     return Scripted(text=said.text, tool_calls=calls).model_dump_json()
+
+
+def killed_and_resumed(start: Callable[[], object], again: Callable[[Path], Run], runs: Path) -> Run:
+    """The end of a run that is killed when it is started, and again and again while it is resumed."""
+    with pytest.raises(Killed):
+        start()
+    (folder,) = (found.parent for found in runs.glob("*/*/*/*/run.json"))
+    while True:
+        with contextlib.suppress(Killed):
+            return again(folder)
+
+
+def killer() -> Callable[[int], None]:
+    """Kills at each call that it has not met before."""
+    met: set[int] = set()
+
+    def killing(call: int) -> None:
+        if call not in met:
+            met.add(call)
+            raise Killed
+
+    return killing
 
 
 def timeless(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.acting import events_of, steps_of
-from telling import EDIT, STORY, Killed, Told, completion, script_line
+from telling import EDIT, STORY, Told, completion, killed_and_resumed, killer, script_line
 
 from mlagentbench import Action, load_task, resume, run
 from mlagentbench.agent.autogpt import AutoGptAgent, AutoGptSettings, CommandSpeech
@@ -68,13 +67,7 @@ def test_killed_in_any_model_call_it_goes_on_to_the_same_end(tiny_task, tmp_path
     settings = {"steps_in_context": 1}
     speak_with(Told(REPLIES), Told([completion(EDIT)]), fast())
     whole = run(tiny_task, "autogpt", "test/told", settings=settings, runs=tmp_path / "whole")
-    met: set[int] = set()
-
-    def killing(call: int) -> None:
-        if call not in met:
-            met.add(call)
-            raise Killed
-
+    killing = killer()
     reader = fast()
     reader.before = lambda call: killing(1000 + call)
     speak_with(
@@ -82,13 +75,12 @@ def test_killed_in_any_model_call_it_goes_on_to_the_same_end(tiny_task, tmp_path
         Told([completion(EDIT)], before=lambda call: killing(100 + call)),
         reader,
     )
-    with pytest.raises(Killed):
-        run(tiny_task, "autogpt", "test/told", settings=settings, runs=tmp_path / "runs")
-    (folder,) = (found.parent for found in (tmp_path / "runs").glob("*/*/*/*/run.json"))
-    again = None
-    while again is None:
-        with contextlib.suppress(Killed):
-            again = resume(folder)
+    again = killed_and_resumed(
+        lambda: run(tiny_task, "autogpt", "test/told", settings=settings, runs=tmp_path / "runs"),
+        resume,
+        tmp_path / "runs",
+    )
+    folder = again.folder
     assert [step.snapshot for step in steps_of(folder)] == [step.snapshot for step in steps_of(whole)]
     calls = [
         sum(isinstance(event, ModelCalled) for event in events_of(each)) for each in (folder, whole.folder)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from pathlib import Path
 
 import pytest
 from support.acting import events_of, steps_of
-from telling import EDIT, STORY, Killed, Told, completion, replies, script_line
+from telling import EDIT, STORY, Told, completion, killed_and_resumed, killer, replies, script_line
 
 from mlagentbench import Action, load_task, resume, run
 from mlagentbench.agent.spec import build_agent
@@ -53,21 +52,12 @@ def test_a_file_of_completions_drives_it_through_house_price(runs, tmp_path):
 def test_killed_in_any_model_call_it_goes_on_to_the_same_end(tiny_task, tmp_path, speak_with):
     speak_with(Told(TOOLS), Told([completion(EDIT)]))
     whole = run(tiny_task, "langchain", "test/told", runs=tmp_path / "whole")
-    met: set[int] = set()
-
-    def killing(call: int) -> None:
-        if call not in met:
-            met.add(call)
-            raise Killed
-
+    killing = killer()
     speak_with(Told(TOOLS, before=killing), Told([completion(EDIT)], before=lambda call: killing(100 + call)))
-    with pytest.raises(Killed):
-        run(tiny_task, "langchain", "test/told", runs=tmp_path / "runs")
-    (folder,) = (found.parent for found in (tmp_path / "runs").glob("*/*/*/*/run.json"))
-    again = None
-    while again is None:
-        with contextlib.suppress(Killed):
-            again = resume(folder)
+    again = killed_and_resumed(
+        lambda: run(tiny_task, "langchain", "test/told", runs=tmp_path / "runs"), resume, tmp_path / "runs"
+    )
+    folder = again.folder
     assert [step.snapshot for step in steps_of(folder)] == [step.snapshot for step in steps_of(whole)]
     assert again.grade is not None and whole.grade is not None and again.grade.score == whole.grade.score
 

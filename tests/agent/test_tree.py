@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 from pathlib import Path
@@ -11,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 from support.acting import events_of, steps_of
-from telling import Killed, Told, completion, script_line
+from telling import Told, completion, killed_and_resumed, killer, script_line
 
 from mlagentbench import load_task, resume, run
 from mlagentbench.agent.measuring import validation_score
@@ -204,21 +203,14 @@ def test_replies_without_code_count_as_steps(tiny_task, runs, speak_with):
 def test_a_run_killed_in_any_model_call_goes_on_to_the_same_end(tiny_task, tmp_path, speak_with):
     speak_with(Told(REPLIES))
     whole = run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=tmp_path / "whole")
-    met: set[int] = set()
-
-    def killing(call: int) -> None:
-        if call not in met:
-            met.add(call)
-            raise Killed
-
+    killing = killer()
     speak_with(Told(REPLIES, before=killing))
-    with pytest.raises(Killed):
-        run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=tmp_path / "runs")
-    (folder,) = (found.parent for found in (tmp_path / "runs").glob("*/*/*/*/run.json"))
-    again = None
-    while again is None:
-        with contextlib.suppress(Killed):
-            again = resume(folder)
+    again = killed_and_resumed(
+        lambda: run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=tmp_path / "runs"),
+        resume,
+        tmp_path / "runs",
+    )
+    folder = again.folder
     assert [step.action for step in steps_of(folder)] == [step.action for step in steps_of(whole)]
     assert [step.snapshot for step in steps_of(folder)] == [step.snapshot for step in steps_of(whole)]
     notes = [[(event.text, json.dumps(event.data)) for event in events_of(each) if isinstance(event, Note)]

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sources_babylm import FOLDERS, LINES, SIZES, SOURCES, files, publish
+from support.suite import contents, preparing
 
 from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
@@ -31,19 +32,9 @@ from mlagentbench.workspace import Store, Workspace
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "babylm"
 MODELS = Path(__file__).parents[1] / "support" / "babylm_models.py"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grade = runpy.run_path(str(TASK / "grade.py"))["grade"]
 infer = runpy.run_path(str(TASK / "infer.py"))
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def text_of(folder: Path) -> str:

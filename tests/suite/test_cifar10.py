@@ -22,27 +22,18 @@ from support.sources_cifar10 import (
     pickled_files,
     unpacked,
 )
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "cifar10"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grade = runpy.run_path(str(TASK / "grade.py"))["grade"]
 batches = runpy.run_path(str(TASK / "published.py"))["batches"]
 
 FEW = 20
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import sources_clrs
 from support.acting import copying, executing, play, steps_of, submitting, writing
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.grading import Grade
@@ -27,22 +28,12 @@ from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "CLRS"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grading = runpy.run_path(str(TASK / "grade.py"))
 graphs = runpy.run_path(str(TASK / "graphs.py"))
 grade, control = grading["grade"], grading["control"]
 
 ARRAYS = {"pos", "A", "adj", "Pi", "Pi_h", "D", "msk", "k"}
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def arrays(file: Path) -> dict[str, np.ndarray]:

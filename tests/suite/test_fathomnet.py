@@ -16,12 +16,14 @@ import numpy as np
 import pytest
 from support.acting import executing, play, steps_of, submitting, writing
 from support.sources_fathomnet import publish
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "fathomnet"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grading = runpy.run_path(str(TASK / "grade.py"))
 grade = grading["grade"]
 
@@ -29,17 +31,6 @@ TRAIN, EVAL = "object_detection/train.json", "object_detection/eval.json"
 LABELS = "multilabel_classification/train.csv"
 STARTER = 0.13
 """What the starter scores on the data of seed 0."""
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.acting import executing, play, steps_of, submitting, writing
 from support.sources_identify_contrails import SIDE, SIZES, TRAIN, VALIDATION, publish
+from support.suite import contents
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
@@ -37,10 +38,6 @@ def prepared(
         (folder / part).mkdir(parents=True)
     prepare(variant, folder / "public", folder / "private", seed, source, limit)
     return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -27,27 +27,18 @@ from support.sources_imdb import (
     reviews,
     write_parquet,
 )  # fmt: skip
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "imdb"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grade = runpy.run_path(str(TASK / "grade.py"))["grade"]
 words = runpy.run_path(str(TASK / "words.py"))
 
 SUBMITTED = "id,negative,positive"
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.acting import executing, play, steps_of, submitting, writing
+from support.suite import contents, preparing
 from support.tools import index, infer, services, workspace
 
 from mlagentbench.errors import SubmissionRefusedError
@@ -21,19 +22,9 @@ from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "literature-review-tool"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grade = runpy.run_path(str(TASK / "grade.py"))["grade"]
 scoring = SimpleNamespace(**runpy.run_path(str(TASK / "starter" / "scoring.py")))
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def answers_of(data: Path) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from support.acting import executing, play, steps_of, submitting, writing
 from support.sources_ogbn_arxiv import NODES, SIZES, pack, publish, unpack
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "ogbn-arxiv"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grade = runpy.run_path(str(TASK / "grade.py"))["grade"]
 
 RAW = ("edge", "node-feat", "node-label", "node_year", "num-edge-list", "num-node-list")
@@ -26,17 +28,6 @@ FILES = {
     *(f"arxiv/raw/{name}.csv.gz" for name in RAW),
     *(f"arxiv/split/time/{part}.csv.gz" for part in ("train", "valid", "test")),
 }
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def answers(folder: Path) -> dict[str, str]:

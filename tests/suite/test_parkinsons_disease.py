@@ -16,12 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.acting import executing, play, steps_of, submitting, writing
 from support.sources_parkinsons_disease import CLINICAL, FILES, MONTHS, PEPTIDES, PROTEINS, SIZES, publish
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "parkinsons-disease"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grading = runpy.run_path(str(TASK / "grade.py"))
 grade, smape = grading["grade"], grading["smape"]
 
@@ -31,17 +33,6 @@ PUBLIC = {
     "train_clinical_data.csv", "train_proteins.csv", "train_peptides.csv", "supplemental_clinical_data.csv",
     "test.csv", "test_proteins.csv", "test_peptides.csv", "sample_submission.csv", "data_description.txt",
 }  # fmt: skip
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -11,26 +11,17 @@ from pathlib import Path
 import pytest
 from support.acting import executing, play, steps_of, submitting, writing
 from support.sources_spaceship_titanic import HEADER, ROWS, publish
+from support.suite import contents, preparing
 
 from mlagentbench.errors import PreparationError, SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "spaceship-titanic"
 prepare = runpy.run_path(str(TASK / "prepare.py"))["prepare"]
+prepared = preparing(prepare)
 grade = runpy.run_path(str(TASK / "grade.py"))["grade"]
 
 AMENITIES = ("RoomService", "FoodCourt", "ShoppingMall", "Spa", "VRDeck")
-
-
-def prepared(folder: Path, variant: str = "mini", seed: int = 0, source: Path | None = None) -> Path:
-    for part in ("public", "private"):
-        (folder / part).mkdir(parents=True)
-    prepare(variant, folder / "public", folder / "private", seed, source)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

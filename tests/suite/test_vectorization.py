@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.suite import contents
 
 from mlagentbench.errors import SubmissionRefusedError
 from mlagentbench.task.definition import read_definition
@@ -39,10 +40,6 @@ def prepared(folder: Path, seed: int = 0) -> Path:
         (folder / part).mkdir(parents=True)
     task.prepare("mini", folder / "public", folder / "private", seed)
     return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.fixture(scope="module")
