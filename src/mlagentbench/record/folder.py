@@ -40,6 +40,7 @@ class RunFolder:
         self.scratch = path / "scratch"
         self.grades_file = path / "grades.json"
         self.summary_file = path / "summary.json"
+        self.annotations_file = path / "annotations.json"
         self._lock: int | None = None
 
     @classmethod

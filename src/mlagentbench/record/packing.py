@@ -17,7 +17,7 @@ from mlagentbench.record.folder import STORE, RunFolder
 from mlagentbench.workspace import Store, objects
 
 SUFFIX = ".mlab.tar.gz"
-_PARTS = ("run.json", "events.jsonl", "grades.json", "summary.json")
+_PARTS = ("run.json", "events.jsonl", "grades.json", "summary.json", "annotations.json")
 
 
 def snapshots_of(folder: RunFolder) -> list[str]:
