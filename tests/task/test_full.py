@@ -19,7 +19,7 @@ from support.origins import Origins, serving, tar_of, zip_of
 from support.tools import HURRIED, upstream
 
 from mlagentbench import run
-from mlagentbench.errors import PreparationError
+from mlagentbench.errors import PreparationError, UsageError
 from mlagentbench.service import live
 from mlagentbench.task.definition import (
     Archived,
@@ -30,7 +30,7 @@ from mlagentbench.task.definition import (
     Source,
     Task,
 )
-from mlagentbench.task.preparation import Prepared, find_prepared, prepare
+from mlagentbench.task.preparation import Prepared, choose_variant, find_prepared, prepare
 from mlagentbench.task.registry import in_suite, list_tasks, load_task
 
 FETCHED = [
@@ -203,6 +203,43 @@ def test_full_is_ready_through_a_server_and_the_same_from_a_path(
     if len(published.sources) == 1 and archives:
         assert made_ready(published.task, archives[0]).digest == fetched.digest, "from the archive itself"
     assert not origins.asked
+
+
+def test_another_model_of_the_hub_takes_the_place_of_the_named_one(
+    origins: Origins, made_ready, tmp_path: Path
+) -> None:
+    published = publish(load_task("llama-inference"), tmp_path)
+    serve(published, origins)
+    own = made_ready(published.task)
+    model = next(
+        each for each in published.sources if isinstance(each, HuggingFaceSource) and each.exchangeable
+    )
+    files = published.files(model)
+    settings = json.loads(files["config.json"]) | {"architectures": ["OtherForCausalLM"]}
+    origins.hub["models/somebody/other-1b"] = files | {"config.json": json.dumps(settings).encode()}
+    other = f"full=somebody/other-1b@{'a1' * 20}"
+    exchanged = prepare(published.task, other)
+    assert json.loads((exchanged.public / "model" / "config.json").read_bytes()) == settings
+    assert exchanged.variant == other and exchanged.folder != own.folder
+    assert find_prepared(published.task, other) == exchanged, "a run finds what was prepared"
+    assert find_prepared(published.task, "full") == own, "and leaves the task's own alone"
+    assert f"somebody/other-1b@{'a1' * 20}" in published.task.definition.variant(other).description
+
+
+@pytest.mark.parametrize(
+    ("task", "variant", "said"),
+    [
+        ("llama-inference", "full=somebody/other-1b", "40 digits of a commit"),
+        ("llama-inference", "full=somebody/other-1b@main", "40 digits of a commit"),
+        ("llama-inference", f"full=../other-1b@{'a1' * 20}", "40 digits of a commit"),
+        ("llama-inference", f"mini=somebody/other-1b@{'a1' * 20}", "no other data than its own"),
+        ("babylm", f"full=somebody/other-1b@{'a1' * 20}", "no other data than its own"),
+        ("babylm", "huge=somebody/other-1b", "it has mini, full"),
+    ],
+)
+def test_what_cannot_be_exchanged_is_refused(task: str, variant: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        choose_variant(load_task(task), variant)
 
 
 OTHER_FORMS = [

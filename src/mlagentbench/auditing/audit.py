@@ -71,7 +71,7 @@ class Auditor:
         network: bool = False,
     ) -> None:
         self._prepared = prepared
-        self._bands = prepared.task.definition.variants[prepared.variant].bands
+        self._bands = prepared.task.definition.variant(prepared.variant).bands
         self._key = key
         self._starter_runs = starter_runs
         self._progress = progress

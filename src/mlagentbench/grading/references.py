@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from mlagentbench.folders import cache_folder
 from mlagentbench.task.cache import locked, write_durably
-from mlagentbench.task.preparation import Prepared
+from mlagentbench.task.preparation import Prepared, file_name
 
 Kind = Literal["starter", "plain", "oracle"]
 _MEASURED = ("starter", "plain", "solution")
@@ -71,4 +71,4 @@ def _file(prepared: Prepared) -> Path:
             code.update(hashlib.sha256(file.read_bytes()).digest())
     identity = "|".join((prepared.digest, os.fspath(prepared.interpreter.python), code.hexdigest()))
     name = hashlib.sha256(identity.encode()).hexdigest()[:24]
-    return cache_folder() / "references" / prepared.task.id / f"{prepared.variant}-{name}.json"
+    return cache_folder() / "references" / prepared.task.id / f"{file_name(prepared.variant)}-{name}.json"

@@ -23,6 +23,7 @@ from mlagentbench.units import parse_duration, parse_size
 Goal = Literal["minimize", "maximize"]
 Seconds = Annotated[float, BeforeValidator(parse_duration)]
 Bytes = Annotated[int, BeforeValidator(parse_size)]
+HUB = "https://huggingface.co"
 
 
 def _inside(path: str) -> str:
@@ -132,6 +133,8 @@ class HuggingFaceSource(_Place):
     """A commit, so that the files stay the same; a branch where there is no other way."""
     files: tuple[Inside, ...]
     """Names, globs, or folders that end in `/`."""
+    exchangeable: bool = False
+    """Whether a user may name another repository in its place: `--variant full=OWNER/REPOSITORY@COMMIT`."""
 
 
 class ListedSource(_Place):
@@ -229,9 +232,33 @@ class Definition(_Strict):
             raise ValueError("a timed program is alone on its core and cannot have services")
         return self
 
+    def variant(self, name: str) -> Variant:
+        """A variant by its name; `full=OWNER/REPOSITORY@COMMIT` is `full` with that repository in place of its own.
+
+        So the repository is part of the variant's name, and results with different ones are never taken together.
+        """
+        plain, _, exchange = name.partition("=")
+        if name == plain:
+            return self.variants[plain]
+        repository, _, revision = exchange.partition("@")
+        variant = self.variants[plain]
+        return variant.model_copy(
+            update={
+                "description": f"{variant.description} Here with {exchange}.",
+                "sources": tuple(
+                    each.model_copy(
+                        update={"name": repository, "revision": revision, "page": f"{HUB}/{repository}"}
+                    )
+                    if isinstance(each, HuggingFaceSource) and each.exchangeable
+                    else each
+                    for each in variant.sources
+                ),
+            }
+        )
+
     def requirements_of(self, variant: str) -> tuple[str, ...]:
         """What the interpreter for a variant needs."""
-        return self.requirements + self.variants[variant].requirements
+        return self.requirements + self.variant(variant).requirements
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def missing(task: Task, variant: str) -> list[Need]:
     """
     if find_prepared(task, variant) is not None:
         return []
-    chosen = task.definition.variants[variant]
+    chosen = task.definition.variant(variant)
     which = "" if variant == "mini" else f" --variant {variant}"
     command = f"mlagentbench prepare {task.name if task.trusted else task.folder}{which}"
     found: list[Need] = []

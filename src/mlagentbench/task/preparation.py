@@ -19,7 +19,7 @@ from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox.spec import Interpreter, Sandbox
 from mlagentbench.task import worker
 from mlagentbench.task.cache import locked, sync_folder, write_durably
-from mlagentbench.task.definition import Task
+from mlagentbench.task.definition import HuggingFaceSource, Task
 from mlagentbench.task.interpreter import find_interpreter, interpreter_for
 from mlagentbench.task.manifest import Manifest, differences, digest_of, record
 from mlagentbench.task.progress import Progress, silent
@@ -63,6 +63,11 @@ class _Raw:
     limit: int | None
 
 
+def file_name(variant: str) -> str:
+    """A variant in the name of a file or folder."""
+    return re.sub("[/=]", "--", variant)
+
+
 def choose_variant(task: Task, variant: str | None = None) -> str:
     """The variant that was asked for; without one `mini`, or the only one that there is."""
     names = list(task.definition.variants)
@@ -73,8 +78,25 @@ def choose_variant(task: Task, variant: str | None = None) -> str:
             return names[0]
     elif variant in names:
         return variant
+    elif "=" in variant and variant.partition("=")[0] in names:
+        return _exchanged(task, variant)
     asked = f"no variant {variant!r}" if variant else "no variant mini"
     raise UsageError(f"{task.id} has {asked}; it has {', '.join(names)}. Say which with --variant.")
+
+
+def _exchanged(task: Task, variant: str) -> str:
+    plain, _, exchange = variant.partition("=")
+    sources = task.definition.variants[plain].sources
+    if not any(isinstance(each, HuggingFaceSource) and each.exchangeable for each in sources):
+        raise UsageError(
+            f"{task.id} ({plain}) is made of no other data than its own; give --variant {plain}."
+        )
+    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*@[0-9a-f]{40}", exchange):
+        raise UsageError(
+            f"{exchange!r} does not name one repository for good; give --variant {plain}=OWNER/REPOSITORY@COMMIT with "
+            f"the 40 digits of a commit, which the hub's page of its files shows."
+        )
+    return variant
 
 
 def prepare(
@@ -184,7 +206,7 @@ def _parts(task: Task) -> tuple[str, ...]:
 def _check_use(task: Task, variant: str, key: str | None, source: Path | None, limit: int | None) -> None:
     if limit and not (task.trusted and _takes_limit(task)):
         raise UsageError(f"{task.id} always takes all of its data; leave --limit out.")
-    if source is not None and not task.definition.variants[variant].sources:
+    if source is not None and not task.definition.variant(variant).sources:
         raise UsageError(
             f"{task.id} makes its {variant} data itself; leave --from out, or give another --variant."
         )
@@ -213,7 +235,7 @@ def _data_folder(task: Task, variant: str, seed: int, key: str | None, limit: in
     where = "" if in_suite(task) else f"-{hashlib.sha256(os.fsencode(task.folder)).hexdigest()[:8]}"
     keyed = "" if key is None else f"-k{hashlib.sha256(key.encode()).hexdigest()[:8]}"
     limited = "" if limit is None else f"-n{limit}"
-    return cache_folder() / "data" / f"{task.id}{where}" / f"{variant}-s{seed}{keyed}{limited}"
+    return cache_folder() / "data" / f"{task.id}{where}" / f"{file_name(variant)}-s{seed}{keyed}{limited}"
 
 
 def _ready_limit(task: Task, variant: str, seed: int, key: str | None) -> int | None:
@@ -234,7 +256,7 @@ def _data_seed(seed: int, key: str | None) -> int:
 
 def _fingerprint(task: Task, variant: str) -> str:
     definition = task.definition
-    sources = definition.variants[variant].sources
+    sources = definition.variant(variant).sources
     if task.trusted:
         own = [each for each in task.folder.iterdir() if each.name not in _MAKES_NO_DATA]
         below = [file for each in own for file in (each.rglob("*") if each.is_dir() else (each,))]
@@ -307,9 +329,12 @@ def _make(
     for part in _parts(task):
         (building / part).mkdir()
     arguments: dict[str, str | int | Path | None] = {
-        "variant": variant, "public": building / "public", "private": building / "private", "seed": seed,
-    }  # fmt: skip
-    if wanted := task.definition.variants[variant].sources:
+        "variant": variant.partition("=")[0],
+        "public": building / "public",
+        "private": building / "private",
+        "seed": seed,
+    }
+    if wanted := task.definition.variant(variant).sources:
         from mlagentbench.task.sources import fetch_all
 
         arguments["source"] = building / "source"

@@ -22,7 +22,7 @@ def problem_text(task: Task, variant: str, limits: Limits) -> str:
         "steps": "unlimited" if limits.steps is None else str(limits.steps),
         "time": _duration(limits.time),
         "execution_time": _duration(limits.execution_time),
-        "data": definition.variants[variant].description,
+        "data": definition.variant(variant).description,
     }
     file = task.folder / "problem.md"
     template = file.read_text(encoding="utf-8")
