@@ -94,6 +94,18 @@ def test_a_guided_agent_is_told_not_to_repeat_a_failure(tiny_task, runs, speak_w
     assert "Exactly this was tried, and led nowhere" in act.asked[3][0][-1].content
 
 
+def test_what_misled_twice_is_not_offered_again_for_the_decision(tiny_task, runs, speak_with) -> None:
+    missing, running = Action(READ, {"file_name": "notes.md"}), Action(RUN, {"script_name": "train.py"})
+    edit = Action(EDIT, {"script_name": "train.py", "edit_instruction": "Better.", "save_name": "train.py"})
+    act = Told(replies("json", "react", [running, missing, missing, missing, edit]))
+    speak_with(act, Told([completion(CODE)]))
+    run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs, limits={"steps": 3})
+    offers = ["\n".join(message.content for message in call[0]) for call in act.asked]
+    assert [f"among these: {READ}, {EDIT}." in each for each in offers[1:]] == [True, True, True, False]
+    assert f"among these: {EDIT}." in offers[4]
+    assert [call[1].temperature for call in act.asked] == [0.2, 0.2, 0.2, 0.8, 0.8]
+
+
 def ran(score: float, index: int, ok: bool = True) -> StepTaken:
     observation = step(RUN, ok).observation.model_copy(update={"text": f"validation MAE: {score}"})
     return step(RUN, ok).model_copy(update={"observation": observation, "index": index})

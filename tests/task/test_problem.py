@@ -5,7 +5,7 @@ import pytest
 from mlagentbench.errors import TaskError
 from mlagentbench.task.definition import Limits
 from mlagentbench.task.problem import problem_text
-from mlagentbench.task.registry import list_tasks
+from mlagentbench.task.registry import list_tasks, load_task
 
 
 def test_the_blanks_are_filled_in(task):
@@ -14,6 +14,12 @@ def test_the_blanks_are_filled_in(task):
     assert "Data (mini variant): Synthetic throws: 400 to learn from" in text
     assert "by the mean absolute error of" in text and "(goal: minimize)" in text
     assert "{" not in text
+    assert text.endswith("\n\nPython has its standard library alone; nothing can be installed.\n")
+
+
+def test_the_packages_that_there_are_are_named():
+    text = problem_text(load_task("house-price"), "mini", Limits())
+    assert "Python has numpy 2.2.6, pandas 2.3.3, " in text and text.endswith("nothing else can be installed.\n")
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,7 @@ class Loop:
         self._context.offered = offered
         speech = self._speaker.next(offered)
         refused: list[Message] = []
+        misleading: set[str] = set()
         error = FormatError("")
         for _ in range(self._settings.max_tries):
             if self._env.done:
@@ -135,6 +136,10 @@ class Loop:
             if isinstance(read, Decision):
                 if not (misled := self._misled(read.action, offered)):
                     return read
+                if read.action.name in misleading:
+                    offered = tuple(name for name in offered if name != read.action.name) or offered
+                    self._context.offered = offered
+                misleading.add(read.action.name)
                 read = misled
             error = FormatError(self._reason(read, completion))
             refused = speech.refuse(completion, prompt("retry", sentence=error.sentence))
@@ -142,7 +147,7 @@ class Loop:
         return error
 
     def _misled(self, action: Action, offered: tuple[str, ...]) -> FormatError | None:
-        """Why a guided agent should not do this now."""
+        """Why a guided agent should not do this now. A kind that misled twice is not offered again for this decision."""
         if not self._settings.guided:
             return None
         if action.name not in offered:
@@ -155,10 +160,13 @@ class Loop:
     def _ask(self, speech: Speech, refused: list[Message]) -> Completion:
         """A completion; where the prompt is too long, of a shorter one."""
         view = View(self._settings.steps_in_context, self._settings.observations_in_context)
+        sampling = self._sampling
+        if refused and self._settings.retry_temperature is not None:
+            sampling = sampling.model_copy(update={"temperature": self._settings.retry_temperature})
         for each in (view, *view.smaller()):
             messages = [*self._context.messages(speech, each), *refused]
             try:
-                completion = self._env.complete(messages, speech.sampling(self._sampling), speech.tools)
+                completion = self._env.complete(messages, speech.sampling(sampling), speech.tools)
             except TooLongError as error:
                 reason = error
                 self._speaker.asked()

@@ -23,6 +23,7 @@ SMALL: dict[str, Any] = {
     "guided": True,
     "lost_decisions": 3,
     "temperature": 0.2,
+    "retry_temperature": 0.8,
     "edit_temperature": 0.2,
     "fast_temperature": 0.0,
     "max_tokens": 700,
@@ -80,6 +81,9 @@ class LanguageSettings(Settings):
         1, ge=1, description="decisions in a row without a reply that can be used, at which the agent stops"
     )
     temperature: float = Field(0.5, ge=0, description="of the model that decides")
+    retry_temperature: float | None = Field(
+        None, ge=0, description="the same, after a reply that could not be used; null: no other"
+    )
     max_tokens: int = Field(2_000, ge=1, description="output tokens of one decision")
     edit_temperature: float = Field(0.5, ge=0, description="of the model that edits")
     edit_tokens: int = Field(4_000, ge=1, description="output tokens of one edit, before it is gone on with")

@@ -10,7 +10,8 @@ from mlagentbench.units import format_duration
 
 
 def problem_text(task: Task, variant: str, limits: Limits) -> str:
-    """The problem in words, for this variant and these limits. Original tasks say theirs as it is."""
+    """The problem in words, for this variant and these limits, with the packages that there are. Original tasks say
+    theirs as it is."""
     if not task.trusted:
         return (task.folder / "scripts" / "research_problem.txt").read_text(encoding="utf-8")
     definition = task.definition
@@ -37,7 +38,14 @@ def problem_text(task: Task, variant: str, limits: Limits) -> str:
             f"{file} has the unknown placeholder {{{unknown[0]}}}; known are {', '.join(sorted(values))}. "
             "Write {{ and }} for braces that are text."
         )
-    return template.format(**values)
+    return f"{template.format(**values).rstrip()}\n\n{_packages(definition.requirements_of(variant))}\n"
+
+
+def _packages(requirements: tuple[str, ...]) -> str:
+    if not requirements:
+        return "Python has its standard library alone; nothing can be installed."
+    installed = ", ".join(each.replace("==", " ") for each in requirements)
+    return f"Python has {installed}; nothing else can be installed."
 
 
 def _duration(seconds: float | None) -> str:
