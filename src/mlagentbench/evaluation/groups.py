@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.statistics import Estimate, bootstrap_mean, wilson
+from mlagentbench.evaluation.statistics import Estimate, stratified_mean, wilson
 from mlagentbench.record.folder import find_runs
 from mlagentbench.record.summary import Summary, read_summary
 
@@ -118,6 +118,6 @@ def _group(place: str, runs: Sequence[Summary]) -> Group:
         valid=len(grades),
         success=wilson(sum(grade.success for grade in grades), len(runs)),
         decided=wilson(sum(grade.decided for grade in grades), len(runs)),
-        score=bootstrap_mean(scores),
-        improvement=bootstrap_mean([*gains, *nothing_gained]),
+        score=stratified_mean([scores]),
+        improvement=stratified_mean([[*gains, *nothing_gained]]),
     )
