@@ -15,7 +15,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.model.spec import Usage
 
 _TABLE = Path(__file__).with_name("prices.toml")
-_DATED = re.compile(r"[-@](?:20\d{2}-\d{2}-\d{2}|20\d{6})$")
+DATED = re.compile(r"[-@](?:20\d{2}-\d{2}-\d{2}|20\d{6})$")
 _MILLION = 1_000_000
 
 
@@ -69,7 +69,7 @@ def cost(usage: Usage, model: str, overrides: Overrides | None = None) -> float 
 
 def price_of(model: str, input_tokens: int = 0, overrides: Overrides | None = None) -> Price | None:
     """The price of a call of `model` with this many input tokens; what the user said comes first."""
-    names = (model, _DATED.sub("", model))
+    names = (model, DATED.sub("", model))
     for name in names:
         if overrides and name in overrides:
             own = overrides[name]

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from mlagentbench.errors import RecordError
-from mlagentbench.record.log import EventLog, History, read_history
+from mlagentbench.record.log import EventLog, History, read_head, read_history
 from mlagentbench.record.request import RunRequest
 from mlagentbench.workspace import Store
 
@@ -40,6 +40,7 @@ class RunFolder:
         self.scratch = path / "scratch"
         self.grades_file = path / "grades.json"
         self.summary_file = path / "summary.json"
+        self.evaluation_file = path / "evaluation.json"
         self.annotations_file = path / "annotations.json"
         self._lock: int | None = None
 
@@ -72,6 +73,10 @@ class RunFolder:
 
     def history(self) -> History:
         return read_history(self.events_file, self.request_file.read_bytes())
+
+    def head(self) -> str:
+        """The head of its history, found without reading all of it."""
+        return read_head(self.events_file, self.request_file.read_bytes())
 
     def log(self) -> EventLog:
         """The writing end of its events; a torn last line is cut off."""

@@ -7,6 +7,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -16,6 +17,7 @@ from mlagentbench.record.events import EVENT, Event
 _OPENING = b'{"hash":"'
 _MIDDLE = b'","event":'
 _HASH_LENGTH = 64
+_CHUNK = 2**16
 
 
 _sync = getattr(os, "fdatasync", os.fsync)
@@ -54,6 +56,31 @@ def read_history(file: Path, root: bytes) -> History:
         event, head = _parse(line, head, f"{file}, line {number}")
         events.append(event)
     return History(tuple(events), head, intact, len(data) - intact)
+
+
+def read_head(file: Path, root: bytes) -> str:
+    """The hash that the last whole line of a log carries, without reading or checking the rest of it."""
+    try:
+        with file.open("rb") as stream:
+            return _last_hash(stream) or _hash(root)
+    except FileNotFoundError:
+        return _hash(root)
+
+
+def _last_hash(stream: BinaryIO) -> str:
+    """Looks from the end for the beginning of the last line that ends."""
+    tail, start = b"", stream.seek(0, os.SEEK_END)
+    while start > 0:
+        size = min(_CHUNK, start)
+        start -= size
+        stream.seek(start)
+        tail = stream.read(size) + tail
+        end = tail.rfind(b"\n")
+        begin = tail.rfind(b"\n", 0, end) + 1 if end >= 0 else 0
+        if end >= 0 and (begin or start == 0):
+            begin += len(_OPENING)
+            return tail[begin : begin + _HASH_LENGTH].decode("ascii", "replace")
+    return ""
 
 
 def _parse(line: bytes, previous: str, where: str) -> tuple[Event, str]:

@@ -10,6 +10,7 @@ from mlagentbench.grading import Grade
 from mlagentbench.record.events import Denied, ModelCalled, RunEnded, StepTaken
 from mlagentbench.record.folder import RunFolder, write_model
 from mlagentbench.record.grades import read_grades
+from mlagentbench.record.log import History
 
 
 class Summary(BaseModel):
@@ -56,10 +57,10 @@ def summarise(folder: RunFolder) -> Summary:
     return summary
 
 
-def derive(folder: RunFolder) -> Summary:
-    """The summary of the record as it is now."""
+def derive(folder: RunFolder, history: History | None = None) -> Summary:
+    """The summary of the record as it is now; of `history`, where that was read already."""
     request = folder.request()
-    history = folder.history()
+    history = history or folder.history()
     steps = [event for event in history.events if isinstance(event, StepTaken)]
     executions = [step.observation.execution for step in steps if step.observation.execution]
     ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
