@@ -16,7 +16,7 @@ import pytest
 from programs import processes_with, python
 
 from mlagentbench.errors import SandboxUnavailableError
-from mlagentbench.sandbox import Process, Sandbox, choose, temporary
+from mlagentbench.sandbox import LimitReached, Process, Sandbox, choose, temporary
 
 ECHO = """
 import os, sys, threading, time
@@ -141,3 +141,29 @@ time.sleep(60)
     temporary.remove_stale.cache_clear()
     temporary.remove_stale(tempfile.gettempdir())
     assert list(Path(tempfile.gettempdir()).glob(f"mlagentbench-*-{started.pid}-*")) == []
+
+
+def test_one_that_does_not_talk_has_no_input_and_no_channel(sandbox: Sandbox, tmp_path: Path):
+    output = bytearray()
+    code = "import os, sys; print(repr(sys.stdin.read()), 'MLAGENTBENCH_CONTROL_FD' in os.environ)"
+    process = sandbox.start(python(code, tmp_path), output.extend, talks=False)
+    wait_until(lambda: process.ended(0.1))
+    assert process.wait().exit_status == 0
+    assert output == b"'' False\n"
+
+
+def test_one_that_does_not_talk_can_be_frozen_and_ended_by_a_limit(sandbox: Sandbox, tmp_path: Path):
+    ticks = tmp_path / "ticks"
+    ticks.touch()
+    code = "import time\nwhile True:\n    open('ticks', 'a').write('x'); time.sleep(0.005)"
+    process = sandbox.start(python(code, tmp_path), lambda chunk: None, talks=False)
+    wait_until(lambda: ticks.stat().st_size > 0)
+    process.freeze()
+    before = ticks.stat().st_size
+    assert not process.ended(0.2)
+    assert ticks.stat().st_size == before
+    process.thaw()
+    wait_until(lambda: ticks.stat().st_size > before)
+    process.kill(LimitReached("time", 5))
+    assert process.ended(0)
+    assert process.wait().limit == LimitReached("time", 5)

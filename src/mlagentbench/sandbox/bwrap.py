@@ -51,8 +51,8 @@ class BubblewrapSandbox:
     def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
         return Supervisor(plan, job, on_output, stdin).run()
 
-    def start(self, job: Job, on_output: OutputSink) -> Process:
-        return Started(plan, job, on_output)
+    def start(self, job: Job, on_output: OutputSink, *, talks: bool = True) -> Process:
+        return Started(plan, job, on_output, talks)
 
     def check(self) -> None:
         """Raise SandboxUnavailableError unless it really works here, with the flags that are used."""

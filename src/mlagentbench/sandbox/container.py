@@ -65,8 +65,8 @@ class ContainerSandbox:
     def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
         return Supervisor(self.plan, job, on_output, stdin).run()
 
-    def start(self, job: Job, on_output: OutputSink) -> Process:
-        return Started(self.plan, job, on_output)
+    def start(self, job: Job, on_output: OutputSink, *, talks: bool = True) -> Process:
+        return Started(self.plan, job, on_output, talks)
 
     def check(self) -> None:
         """Raise SandboxUnavailableError unless the engine answers."""

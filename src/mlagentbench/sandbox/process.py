@@ -41,13 +41,15 @@ class Supervisor:
         stdin: bytes = b"",
         on_message: Callable[[bytes], None] | None = None,
         on_ready: Callable[[], None] = lambda: None,
+        stays: bool = False,
     ) -> None:
-        """With `on_message` the program stays: it gets a control channel, its standard input stays open for
-        `send`, and no deadline is set. `on_ready` is told when it is let go."""
+        """A program that `stays` can be frozen, and no deadline is set. With `on_message` it stays too: it gets a
+        control channel, and its standard input stays open for `send`. `on_ready` is told when it is let go."""
         self._planner = planner
         self._job = job
         self._on_output = on_output
         self._on_message = on_message
+        self._stays = stays or on_message is not None
         self._on_ready = on_ready
         self._pending = bytearray(stdin)
         self._stack = ExitStack()
@@ -184,7 +186,7 @@ class Supervisor:
             found = cgroup.hierarchies()
             limits.put_on(self.handle.root, self._job, confinement.overhead, confinement.counts)
             self.group = cgroup.Group(
-                found, self._job.limits, overhead=confinement.overhead, freezable=self._on_message is not None
+                found, self._job.limits, overhead=confinement.overhead, freezable=self._stays
             )
             self._stack.callback(self.group.remove)
             self.group.add(self.handle.root)
@@ -198,7 +200,7 @@ class Supervisor:
         self._stack.callback(self._watcher.close)
         self._ready = True
         self._started = time.monotonic()
-        self._deadline = None if self._on_message else self._started + self._job.limits.seconds
+        self._deadline = None if self._stays else self._started + self._job.limits.seconds
         self._pending[:0] = GO
         self._on_ready()
 

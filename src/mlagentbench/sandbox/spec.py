@@ -124,7 +124,7 @@ OutputSink = Callable[[bytes], None]
 
 
 class Process(Protocol):
-    """A program that stays while the harness talks to it (the REPL)."""
+    """A program that stays while the harness talks to it (the REPL), or looks on."""
 
     def send(self, data: bytes) -> None:
         """Write to its standard input."""
@@ -133,13 +133,16 @@ class Process(Protocol):
         """The next message that it wrote to its control channel (descriptor in `MLAGENTBENCH_CONTROL_FD`),
         as one line without its newline. None when it ended or was stopped instead; then `wait` tells how."""
 
+    def ended(self, seconds: float) -> bool:
+        """Whether it has ended, or does so within that time."""
+
     def freeze(self) -> None:
         """Stop every process of it, so that nothing of it runs until `thaw`."""
 
     def thaw(self) -> None: ...
 
-    def kill(self) -> None:
-        """End every process of it; when this returns, none is left."""
+    def kill(self, limit: LimitReached | None = None) -> None:
+        """End every process of it, because of this limit if one is named; when this returns, none is left."""
 
     def wait(self) -> Result:
         """How it ended; blocks until all of it is gone."""
@@ -167,5 +170,6 @@ class Sandbox(Protocol):
     def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
         """Start it, stream its output, hold its limits; return when no process of it is left."""
 
-    def start(self, job: Job, on_output: OutputSink) -> Process:
-        """Start it and leave it running, with a pipe as its standard input and a control channel."""
+    def start(self, job: Job, on_output: OutputSink, *, talks: bool = True) -> Process:
+        """Start it and leave it running, without a limit of time. One that `talks` has a pipe as its standard input
+        and a control channel; any other has neither."""

@@ -1,4 +1,4 @@
-"""A program that stays while the harness talks to it."""
+"""A program that stays while the harness talks to it, or looks on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from mlagentbench.sandbox.tree import Descendants, continue_all, stop_all
 class Started:
     """Its supervisor runs in a thread of its own, which starts the program and outlives it."""
 
-    def __init__(self, planner: Planner, job: Job, on_output: OutputSink) -> None:
+    def __init__(self, planner: Planner, job: Job, on_output: OutputSink, talks: bool = True) -> None:
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._letting_go = threading.Event()
         self._result: Result | None = None
         self._error: BaseException | None = None
         self._frozen_by_group = False
         self._supervisor = Supervisor(
-            planner, job, on_output, on_message=self._messages.put, on_ready=self._letting_go.set
+            planner,
+            job,
+            on_output,
+            on_message=self._messages.put if talks else None,
+            on_ready=self._letting_go.set,
+            stays=True,
         )
         self._thread = threading.Thread(target=self._supervise, name="sandbox", daemon=True)
         self._thread.start()
@@ -53,6 +58,10 @@ class Started:
         if message is None:
             self._messages.put(None)
         return message
+
+    def ended(self, seconds: float) -> bool:
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def freeze(self) -> None:
         supervisor = self._supervisor
@@ -86,8 +95,8 @@ class Started:
             raise SandboxError("It has not started.")
         return self._supervisor.descendants(handle)
 
-    def kill(self) -> None:
-        self._supervisor.ask_stop()
+    def kill(self, limit: LimitReached | None = None) -> None:
+        self._supervisor.ask_stop(limit)
         self._thread.join()
 
     def wait(self) -> Result:
