@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,6 +19,18 @@ class Settings(BaseModel):
     """Base of an agent's settings: each field is followed by a sentence, and an unknown one is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an agent needs of its run besides what every run has. One that needs something has it as `needs`."""
+
+    actions: tuple[str, ...] = ()
+    """Shown, whatever else is."""
+    chat: bool = False
+    """Programs may chat with the run's model on every task, with tools too."""
+    folders: tuple[Path, ...] = ()
+    """Of this machine, for programs to read."""
 
 
 class Agent(Protocol):
@@ -34,6 +48,7 @@ AGENTS: dict[str, str] = {
     "oracle": "mlagentbench.agent.oracle:OracleAgent",
     "human": "mlagentbench.agent.human:HumanAgent",
     "scripted": "mlagentbench.agent.scripted:ScriptedAgent",
+    "command": "mlagentbench.agent.command:CommandAgent",
     "research": "mlagentbench.agent.research:ResearchAgent",
     "react": "mlagentbench.agent.react:ReactAgent",
     "act": "mlagentbench.agent.act:ActAgent",
@@ -45,6 +60,11 @@ AGENTS: dict[str, str] = {
 
 _WITH_EXTRA = {"langchain"}
 """Agents that need the extra of their name."""
+
+
+def needs_of(agent: Agent) -> Needs:
+    needs = getattr(agent, "needs", None)
+    return needs if isinstance(needs, Needs) else Needs()
 
 
 def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str, Any]]:

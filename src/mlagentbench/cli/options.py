@@ -123,12 +123,21 @@ agent_options = combined(
     ),
     option("--profile", help="A named set of the agent's settings, like small for small models."),
     option("--retrieval", is_flag=True, help="Keep a research log, and find in it what matters."),
+    option("--command", help="The program that is the agent `command`, as a line for the shell."),
+    option(
+        "--mount",
+        "mounts",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        mirrored=False,
+        help="A folder or file that this program may read, like its installation.",
+    ),
 )
 
 
 def take_agent_settings(values: dict[str, Any]) -> dict[str, Any]:
     """Take the settings that have flags of their own out of a command's values."""
-    given = {name: values.pop(name) for name in ("protocol", "profile", "retrieval")}
+    given = {name: values.pop(name) for name in ("protocol", "profile", "retrieval", "command", "mounts")}
     return {name: value for name, value in given.items() if value}
 
 

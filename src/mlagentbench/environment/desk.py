@@ -45,7 +45,8 @@ class Desk:
         self._elapsed = elapsed
         self._tell = tell
         self._seed = seed
-        self._lock = threading.Lock()
+        self.writing = threading.Lock()
+        """Held by whoever writes to the run's store: calls of programs come in threads of their own."""
         self.replay = Replay(())
         self.tokens = 0
         self.cost = 0.0
@@ -90,12 +91,12 @@ class Desk:
         if sampling.seed is None:
             sampling = sampling.model_copy(update={"seed": self._seed})
         request = Request(messages=tuple(messages), sampling=sampling, tools=tuple(tools))
-        with self._lock:
+        with self.writing:
             name = self._store.put(request.model_dump_json().encode())
             recorded = self._recorded(role, name)
         if recorded is None:
             called = self._call(role, model, name, request)
-            with self._lock:
+            with self.writing:
                 self._store.flush()
                 self._journal.append(called)
                 self._count(called)
@@ -121,8 +122,12 @@ class Desk:
             self.tokens += call.completion.usage.input + call.completion.usage.output
             self.cost += call.cost or 0.0
 
+    def _inside(self, role: ModelRole) -> bool:
+        """Whether a call is part of an action; those of programs always are."""
+        return self.inside or role == "tool"
+
     def _recorded(self, role: ModelRole, request: str) -> ModelCalled | None:
-        if self.inside:
+        if self._inside(role):
             return self.replay.take_spare(role, request)
         return self.replay.answer_call(role, request) if self.replay else None
 
@@ -141,6 +146,6 @@ class Desk:
             error=error,
             error_kind=kind,
             cost=self._price(model.name, completion.usage) if completion else None,
-            inside=self.inside,
+            inside=self._inside(role),
             elapsed=self._elapsed(),
         )

@@ -145,6 +145,7 @@ class Environment:
         if steps:
             lost = any(step.action.name == "Python REPL" for step in steps)
             run.bench.repl = Repl(lost_state=lost)
+            run.bench.starts = 1 + sum(step.action.name == "Run Program" for step in steps)
         self._replay = run.desk.replay = Replay(run.journal.events, run.inherited)
         run.desk.take_over(event for event in run.journal.events if isinstance(event, ModelCalled))
         if not self._setup.replays:
@@ -191,18 +192,21 @@ class Environment:
             outcome = perform(run.bench, action, self._setup.actions)
         taken = self._record(action, outcome, started)
         self._setup.watch.step(taken, replayed=False)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
         return taken.observation
 
     def _record(self, action: Action, outcome: Outcome, started: float) -> StepTaken:
         run = self._run
         if outcome.still_alive:
             run.bench.workspace.recheck()
-        snapshot = run.bench.workspace.snapshot(executed=outcome.executed)
+        with run.desk.writing:
+            snapshot = run.bench.workspace.snapshot(executed=outcome.executed)
+            run.store.flush()
         observation = outcome.observation
         if snapshot.notes:
             text = "\n".join([observation.text, *(f"[{note}]" for note in snapshot.notes)])
             observation = observation.model_copy(update={"text": text})
-        run.store.flush()
         for note in snapshot.notes:
             run.journal.append(Denied(text=note))
         taken = StepTaken(
@@ -282,7 +286,7 @@ class Environment:
     def finish(self, reason: EndReason, detail: str = "") -> Grade:
         """End the run: a last snapshot, always; the verdict on it, always."""
         run = self._run
-        run.bench.repl.close()
+        run.bench.close()
         if run.journal.ended is None:
             snapshot = run.bench.workspace.snapshot(executed=True)
             run.store.flush()
@@ -298,7 +302,7 @@ class Environment:
     def suspend(self) -> None:
         """Let go of the run without ending it; it can be resumed."""
         if self._open is not None:
-            self._open.bench.repl.close()
+            self._open.bench.close()
             self._open.close()
             self._open = None
 

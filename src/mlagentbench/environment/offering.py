@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from mlagentbench.environment.desk import Desk
-from mlagentbench.model.spec import Completion, Message, Sampling
+from mlagentbench.model.spec import Completion, Message, Sampling, Tool
 from mlagentbench.record.request import RunLimits
 from mlagentbench.service.offering import Offer, Offered
 
@@ -16,7 +16,8 @@ class Chat:
     """The run's own model behind the chat endpoint: every request is recorded and counted as a call inside the action.
 
     It answers while an action is being performed, and at no other time; an action is over when every request that was
-    passed on to the model is answered. So no call is missing from the record, and none belongs to no step.
+    passed on to the model is answered. So no call is missing from the record, and none belongs to no step. Only for a
+    program that goes on over several steps, an answer may come in a later step than its question.
     """
 
     def __init__(self, desk: Desk, limits: RunLimits) -> None:
@@ -37,19 +38,24 @@ class Chat:
             while self._asking:
                 self._changed.wait()
 
-    def __call__(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def __call__(
+        self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Completion:
         """Called by threads of the service, several at once."""
-        self._enter()
+        self._enter(with_tools=bool(tools))
         try:
-            return self._desk.complete("tool", messages, sampling)
+            return self._desk.complete("tool", messages, sampling, tools)
         finally:
             with self._changed:
                 self._asking -= 1
                 self._changed.notify_all()
 
-    def _enter(self) -> None:
-        from mlagentbench.service.chat import ChatRefusedError
+    def _enter(self, with_tools: bool) -> None:
+        from mlagentbench.service.refusing import ChatRefusedError
 
+        model = self._desk.model("tool")
+        if with_tools and not model.speaks_tools:
+            raise ChatRefusedError(f"{model.name} has no native tool calling; ask it in text.")
         with self._changed:
             if not self._open:
                 raise ChatRefusedError("The step that asked this is over.", 503, "server_error")

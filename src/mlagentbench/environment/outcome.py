@@ -20,6 +20,8 @@ class Outcome:
     edits: tuple[Edit, ...] = ()
     undone: str = ""
     final: bool = False
+    interrupted: bool = False
+    """Whether the user stopped the harness meanwhile: the step is kept, then the harness stops."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import IO
@@ -90,6 +91,31 @@ class OutputCollector:
             else:
                 self._tail_size -= len(oldest)
                 self._left_out += len(oldest)
+
+
+class OutputTurns:
+    """The output of a program that stays over several steps: each chunk goes to the step that is under way."""
+
+    def __init__(self) -> None:
+        self._collector: OutputCollector | None = None
+        self._late = bytearray()
+        """Written by what still ran when a step was over; the next step tells it."""
+        self._lock = threading.Lock()
+
+    def listen(self, collector: OutputCollector | None) -> None:
+        with self._lock:
+            if collector is not None and self._late:
+                collector.feed(bytes(self._late))
+                self._late.clear()
+            self._collector = collector
+
+    def feed(self, chunk: bytes) -> None:
+        """Called by the sandbox's own thread, at any time."""
+        with self._lock:
+            if self._collector is not None:
+                self._collector.feed(chunk)
+            else:
+                self._late += chunk
 
 
 def _after_rewrites(line: str) -> str:

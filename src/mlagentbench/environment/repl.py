@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlagentbench.environment.outcome import Outcome
-from mlagentbench.environment.output import OutputCollector
+from mlagentbench.environment.output import OutputTurns
 from mlagentbench.record.steps import Observation
 from mlagentbench.sandbox import Process
 
@@ -24,27 +23,24 @@ class Repl:
 
     def __init__(self, lost_state: bool = False) -> None:
         self._process: Process | None = None
-        self._collector: OutputCollector | None = None
-        self._late = bytearray()
-        """Written by what still ran when a call was over; the next call tells it."""
-        self._listening = threading.Lock()
+        self._output = OutputTurns()
         self._announce = lost_state
 
     def call(self, bench: Workbench, code: str) -> Outcome:
         file = bench.output_file()
         with file.open("wb") as keep:
             collector = bench.collector(keep)
-            self._listen(collector)
+            self._output.listen(collector)
             process = self._wake(bench)
             process.send(json.dumps(code).encode() + b"\n")
             answer = process.receive(bench.execution_limits().seconds)
             if answer is None:
                 self._process = None
                 result = process.wait()
-                self._listen(None)
+                self._output.listen(None)
                 return self._ended(bench.outcome(collector, result, file))
             process.freeze()
-            self._listen(None)
+            self._output.listen(None)
             text = collector.text().rstrip("\n")
         if not collector.cut:
             file.unlink()
@@ -64,25 +60,10 @@ class Repl:
     def _wake(self, bench: Workbench) -> Process:
         if self._process is None:
             argv = (str(bench.interpreter.python), "-c", _DRIVER.read_text(encoding="utf-8"))
-            self._process = bench.sandbox.start(bench.job(argv), self._feed)
+            self._process = bench.sandbox.start(bench.job(argv), self._output.feed)
         else:
             self._process.thaw()
         return self._process
-
-    def _listen(self, collector: OutputCollector | None) -> None:
-        with self._listening:
-            if collector is not None and self._late:
-                collector.feed(bytes(self._late))
-                self._late.clear()
-            self._collector = collector
-
-    def _feed(self, chunk: bytes) -> None:
-        """Called by the sandbox's own thread, at any time."""
-        with self._listening:
-            if self._collector is not None:
-                self._collector.feed(chunk)
-            else:
-                self._late += chunk
 
     def _announcement(self) -> str:
         announced, self._announce = self._announce, False

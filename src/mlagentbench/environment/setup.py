@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.desk import Desk
@@ -18,6 +18,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import changed_limits, resource_limits, run_limits
 from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.offering import Chat, Offering
+from mlagentbench.environment.sharing import mounts_of
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import UsageError
@@ -60,6 +61,10 @@ class Setup:
     network: bool
     services: tuple[Service, ...] = ()
     chat: ChatBy = ""
+    own_chat: bool = False
+    """Whether programs may chat whatever the task offers, with tools too: for a program that is the agent."""
+    folders: tuple[Path, ...] = ()
+    """What programs may read of the host besides, at its own path."""
     devices: tuple[str, ...] = ()
     watch: Watch = field(default_factory=Silence)
     ask: Callable[[str], str] | None = None
@@ -93,10 +98,12 @@ class Setup:
             interpreter=self.prepared.interpreter,
             limits=self.limits,
             outputs=folder.outputs,
+            scratch=folder.scratch,
             environment=program_environment(request.seed),
             hidden=hidden_folders(),
             network=self.network,
             services=self.services,
+            mounts=mounts_of(self.folders),
             devices=self.devices,
             ask=self.ask,
             on_output=self.watch.output,
@@ -119,25 +126,40 @@ class Setup:
         bench.desk = desk
         bench.offering = self.offering(folder, desk)
         bench.problem = problem
+        bench.about = self.about()
         inherited = request.origin.step if request.origin else 0
         grader = partial(self.grader, folder)
         return OpenRun(folder, journal, store, bench, desk, plan, grader, problem, inherited)
 
+    def about(self) -> dict[str, str]:
+        """What a program that is the agent is told of the run, as variables of its environment."""
+        told = {
+            "MLAGENTBENCH_TASK": self.prepared.task.id,
+            "MLAGENTBENCH_SUBMISSION": self.prepared.task.definition.submission,
+        }
+        return told | ({"MLAGENTBENCH_MODEL": self.models.act} if self.chat == "model" else {})
+
     def offering(self, folder: RunFolder, desk: Desk) -> Offering | None:
-        """What the task offers to programs; None for the many that offer nothing."""
-        if not self.prepared.task.definition.services:
+        """What programs are offered; None for the many runs that offer nothing."""
+        if not self.offered:
             return None
         chat = Chat(desk, self.limits) if self.chat == "model" and desk.has("tool") else None
         return Offering(self.offer(folder.scratch), chat)
 
+    @property
+    def offered(self) -> tuple[Literal["papers", "chat"], ...]:
+        named = self.prepared.task.definition.services
+        return (*named, "chat") if self.own_chat and self.chat and "chat" not in named else named
+
     def offer(self, scratch: Path) -> Offer:
         return Offer(
-            names=self.prepared.task.definition.services,
+            names=self.offered,
             private=self.prepared.private,
             index="services",
             own_network=self.sandbox.own_network and not self.network,
             network=self.network,
             cache=scratch / "papers-cache",
+            tools=self.own_chat,
         )
 
     def grader(self, folder: RunFolder) -> Grader:
@@ -239,6 +261,10 @@ class Options(TypedDict, total=False):
     services: Iterable[Service]
     chat: ChatBy
     """What answers programs that chat, in tasks that offer it: `stand-in`, or `model`, which is the run's own."""
+    own_chat: bool
+    """Whether programs may chat with the run's model whatever the task offers: for a program that is the agent."""
+    folders: Iterable[Path]
+    """What programs may read of this machine besides, each folder or file at its own path."""
     devices: Iterable[str]
     models: ModelChoice
     """For `env.complete` and for actions that think; `run` takes them as its own argument."""
@@ -285,7 +311,9 @@ def new_setup(
         python=python,
         network=options.get("network", False),
         services=tuple(options.get("services", ())),
-        chat=_chat_by(loaded, models, options.get("chat", ""), watch),
+        chat=_chat_by(loaded, models, options, watch),
+        own_chat=options.get("own_chat", False),
+        folders=tuple(options.get("folders", ())),
         devices=tuple(options.get("devices", ())),
         watch=watch,
         ask=options.get("ask"),
@@ -294,10 +322,13 @@ def new_setup(
     return setup
 
 
-def _chat_by(task: Task, models: ModelChoice, asked: ChatBy, watch: Watch) -> ChatBy:
-    """What answers programs that chat: as asked for, if the run has a model; nothing where the task offers no chat."""
+def _chat_by(task: Task, models: ModelChoice, options: Options, watch: Watch) -> ChatBy:
+    """What answers programs that chat: as asked for, if the run has a model; nothing where no chat is offered."""
+    if options.get("own_chat") and models.act:
+        return "model"
     if "chat" not in task.definition.services:
         return ""
+    asked = options.get("chat", "")
     if asked == "model" and not models.act:
         watch.note("This run has no model, so programs chat with the stand-in.")
         return "stand-in"
@@ -314,6 +345,8 @@ def recorded_setup(
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
     replays: bool = True,
+    own_chat: bool = False,
+    folders: Iterable[Path] = (),
 ) -> Setup:
     """What a recorded run was started with, and what the user now says instead."""
     request = folder.request()
@@ -335,6 +368,8 @@ def recorded_setup(
         python=request.python or None,
         network=request.network,
         chat=request.chat,
+        own_chat=own_chat,
+        folders=tuple(folders),
         watch=watch,
         ask=ask,
         origin=request.origin,

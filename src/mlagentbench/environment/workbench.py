@@ -14,10 +14,11 @@ from mlagentbench.environment.limits import resource_limits
 from mlagentbench.environment.offering import Offering
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.output import OutputCollector
+from mlagentbench.environment.program import Program
 from mlagentbench.environment.repl import Repl
 from mlagentbench.record.request import RunLimits
 from mlagentbench.record.steps import Execution, Observation
-from mlagentbench.sandbox import Interpreter, Job, ResourceLimits, Result, Sandbox, Service
+from mlagentbench.sandbox import Interpreter, Job, Mount, ResourceLimits, Result, Sandbox, Service
 from mlagentbench.service.offering import Offered
 from mlagentbench.units import format_duration, format_size
 from mlagentbench.workspace import Workspace
@@ -36,10 +37,14 @@ class Workbench:
     interpreter: Interpreter
     limits: RunLimits
     outputs: Path
+    scratch: Path
+    """For what only the harness needs while the run is open."""
     environment: Mapping[str, str]
     hidden: tuple[Path, ...] = ()
     network: bool = False
     services: tuple[Service, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    """What programs may see of the host besides."""
     offering: Offering | None = None
     """What the task itself offers to programs."""
     devices: tuple[str, ...] = ()
@@ -52,6 +57,11 @@ class Workbench:
     step: int = 0
     past_edits: list[PastEdit] = field(default_factory=list)
     repl: Repl = field(default_factory=Repl)
+    program: Program = field(default_factory=Program)
+    starts: int = 1
+    """Which start of the program the next one is, over all resumptions."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What a program that is the agent finds in its environment about the run."""
     problem: str = ""
     """What the agent was told to do."""
     desk: Desk | None = None
@@ -71,10 +81,18 @@ class Workbench:
         try:
             yield
         finally:
-            if self.offering is not None:
+            if self.offering is not None and not self.program.alive:
                 self.offering.end()
             if self.desk is not None:
                 self.desk.inside = False
+
+    def close(self) -> None:
+        """End what still runs or stands still; when this returns, nothing of the agent's is left."""
+        self.repl.close()
+        if self.program.alive:
+            self.program.close()
+            if self.offering is not None:
+                self.offering.end()
 
     def job(self, argv: Iterable[str]) -> Job:
         offered = self.offering.get() if self.offering is not None else Offered()
@@ -88,6 +106,7 @@ class Workbench:
             environment={**self.environment, **offered.environment},
             network=self.network,
             services=self.services + offered.services,
+            mounts=self.mounts,
             devices=self.devices,
         )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from mlagentbench.agent.spec import Agent, build_agent
+from mlagentbench.agent.spec import Agent, build_agent, needs_of
 from mlagentbench.environment import Environment, Options, Watch
 from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.models import ModelChoice
@@ -50,7 +50,18 @@ def run(
     """
     built, kept = build_agent(agent, settings or {})
     models = ModelChoice(act=model) if isinstance(model, str) else model
-    return _drive(Environment(new_setup(task, agent, kept, models, options)), built)
+    return _drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
+
+
+def _with_needs(agent: Agent, options: Options) -> Options:
+    needs = needs_of(agent)
+    shown, folders = options.get("show_actions", ()), options.get("folders", ())
+    return {
+        **options,
+        "show_actions": (*shown, *needs.actions),
+        "own_chat": needs.chat or options.get("own_chat", False),
+        "folders": (*folders, *needs.folders),
+    }
 
 
 def resume(
@@ -70,7 +81,18 @@ def resume(
     folder = RunFolder.open(run)
     request = folder.request()
     built, _ = build_agent(request.agent, request.settings)
-    setup = recorded_setup(folder, key=key, sandbox=sandbox, limits=limits, calls=calls, watch=watch, ask=ask)
+    needs = needs_of(built)
+    setup = recorded_setup(
+        folder,
+        key=key,
+        sandbox=sandbox,
+        limits=limits,
+        calls=calls,
+        watch=watch,
+        ask=ask,
+        own_chat=needs.chat,
+        folders=needs.folders,
+    )
     return _drive(Environment(setup), built)
 
 
@@ -105,6 +127,7 @@ def fork(
     models = ModelChoice.of(request)
     if model is not None:
         models = models.with_act(model) if isinstance(model, str) else model
+    needs = needs_of(built)
     copy = models.entered_in(request).model_copy(
         update={
             "id": new_run_id(),
@@ -112,6 +135,8 @@ def fork(
             "settings": kept,
             "seed": request.seed if seed is None else seed,
             "limits": changed_limits(request.limits, limits),
+            "actions": (*request.actions, *(name for name in needs.actions if name not in request.actions)),
+            "chat": "model" if needs.chat and models.act else request.chat,
             "origin": Origin(run=request.id, step=step),
         }
     )
@@ -127,8 +152,17 @@ def fork(
         log.append(event)
     log.append(Note(text=f"Forked from {request.id} after step {step}."))
     log.close()
-    setup = recorded_setup(folder, key=key, limits=limits, watch=watch, ask=ask)
-    return _drive(Environment(replace(setup, replays=same_agent)), built)
+    setup = recorded_setup(
+        folder,
+        key=key,
+        limits=limits,
+        watch=watch,
+        ask=ask,
+        replays=same_agent,
+        own_chat=needs.chat,
+        folders=needs.folders,
+    )
+    return _drive(Environment(setup), built)
 
 
 def _up_to(events: Sequence[Event], step: int) -> list[Event]:

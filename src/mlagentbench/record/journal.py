@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 from mlagentbench.record.events import Event, ModelCalled, Resumed, RunEnded, RunStarted, StepTaken
@@ -9,11 +10,12 @@ from mlagentbench.record.folder import RunFolder
 
 
 class Journal:
-    """Holds the run's lock until it is closed."""
+    """Holds the run's lock until it is closed. Several threads may append to it."""
 
     def __init__(self, folder: RunFolder) -> None:
         folder.lock()
         self._folder = folder
+        self._appending = threading.Lock()
         history = folder.history()
         self.events: list[Event] = list(history.events)
         self._log = folder.log()
@@ -22,8 +24,9 @@ class Journal:
 
     def append(self, event: Event) -> None:
         """When this returns, the event is on disk."""
-        self._log.append(event)
-        self.events.append(event)
+        with self._appending:
+            self._log.append(event)
+            self.events.append(event)
 
     def extend(self, events: Iterable[Event]) -> None:
         for event in events:

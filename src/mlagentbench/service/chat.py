@@ -1,7 +1,8 @@
 """A chat endpoint in OpenAI's wire format in front of anything that answers messages.
 
-`POST /v1/chat/completions`, streamed or not, and `GET /v1/models`. Text only: tools, several choices and structured
-output are refused, so that no program comes to rely on what another answerer does not have.
+`POST /v1/chat/completions`, streamed or not, and `GET /v1/models`. Several choices and structured output are refused,
+and so are tools except for a program that is the agent, so that no submission comes to rely on what another answerer
+does not have.
 """
 
 from __future__ import annotations
@@ -10,16 +11,27 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
 from mlagentbench.model.errors import ModelError, RateLimitedError, RefusedError, TooLongError
-from mlagentbench.model.spec import Completion, Message, Role, Sampling
+from mlagentbench.model.spec import Completion, Message, Role, Sampling, Tool
+from mlagentbench.service.calling import calls_of, tools_of, written
+from mlagentbench.service.refusing import ChatRefusedError
 from mlagentbench.service.web import Answered, Asked, Site
 
 Answerer = Callable[[Sequence[Message], Sampling], Completion]
 """Raises a ModelError where the model fails, a ChatRefusedError where it is not asked at all."""
+
+
+class ToolAnswerer(Protocol):
+    """An answerer that takes tools too."""
+
+    def __call__(
+        self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Completion: ...
+
 
 MODEL = "assistant"
 """What `/v1/models` lists. Whatever model a program names, the one there is answers."""
@@ -34,27 +46,19 @@ _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
 }
-_NOT_OFFERED = ("tools", "functions", "tool_choice", "function_call", "audio", "logprobs")
+_ROLES_WITH_TOOLS: dict[str, Role] = {**_ROLES, "tool": "tool"}
+_NOT_OFFERED = ("functions", "function_call", "audio", "logprobs")
+_OF_TOOLS = ("tools", "tool_choice")
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "stop", "refused": "content_filter"}
 _PIECE = re.compile(r"\S*\s*")
 
 
-class ChatRefusedError(Exception):
-    """A request that is not passed on; a sentence, a status and OpenAI's words for the kind."""
+def chat_site(answerer: Answerer, with_tools: ToolAnswerer | None = None) -> Site:
+    """`with_tools` answers instead, where tools may be used."""
 
-    def __init__(
-        self, words: str, status: int = 400, kind: str = "invalid_request_error", code: str = ""
-    ) -> None:
-        super().__init__(words)
-        self.status = status
-        self.kind = kind
-        self.code = code
-
-
-def chat_site(answerer: Answerer) -> Site:
     def answer(asked: Asked) -> Answered:
         try:
-            return _answer(answerer, asked)
+            return _answer(answerer, with_tools, asked)
         except ChatRefusedError as error:
             return error_json(error.status, str(error), error.kind, error.code)
         except ModelError as error:
@@ -63,7 +67,7 @@ def chat_site(answerer: Answerer) -> Site:
     return Site(answer, error_json)
 
 
-def _answer(answerer: Answerer, asked: Asked) -> Answered:
+def _answer(answerer: Answerer, with_tools: ToolAnswerer | None, asked: Asked) -> Answered:
     path = asked.path.rstrip("/")
     if path == "/v1/models" and asked.method == "GET":
         return _json(200, {"object": "list", "data": [_MODEL]})
@@ -75,8 +79,12 @@ def _answer(answerer: Answerer, asked: Asked) -> Answered:
         )
     if asked.method != "POST":
         raise ChatRefusedError("Only POST is answered here.", 405)
-    body = _body(asked.body)
-    completion = answerer(_messages(body), _sampling(body))
+    if with_tools is None:
+        body = _body(asked.body, (*_NOT_OFFERED, *_OF_TOOLS))
+        completion = answerer(_messages(body, _ROLES), _sampling(body))
+    else:
+        body = _body(asked.body, _NOT_OFFERED)
+        completion = with_tools(_messages(body, _ROLES_WITH_TOOLS), _sampling(body), tools_of(body))
     mark = hashlib.sha256(asked.body + completion.text.encode("utf-8", "replace")).hexdigest()[:24]
     head = {"id": f"chatcmpl-{mark}", "created": 0, "model": completion.model}
     return _streamed(completion, head, body) if body.get("stream") else _whole(completion, head)
@@ -85,14 +93,14 @@ def _answer(answerer: Answerer, asked: Asked) -> Answered:
 _MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "mlagentbench"}
 
 
-def _body(data: bytes) -> dict[str, Any]:
+def _body(data: bytes, not_offered: Sequence[str]) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
         raise ChatRefusedError("The body of the request is not JSON.") from None
     if not isinstance(body, dict):
         raise ChatRefusedError("The body of the request is not a JSON object.")
-    for name in _NOT_OFFERED:
+    for name in not_offered:
         if body.get(name):
             raise ChatRefusedError(
                 f"{name!r} is not offered here: messages in, text out.", code="unsupported_parameter"
@@ -107,27 +115,34 @@ def _body(data: bytes) -> dict[str, Any]:
     return body
 
 
-def _messages(body: dict[str, Any]) -> list[Message]:
+def _messages(body: dict[str, Any], roles: dict[str, Role]) -> list[Message]:
     given = body.get("messages")
     if not isinstance(given, list) or not given:
         raise ChatRefusedError("'messages' must be a list with at least one message.")
     if len(given) > MOST_MESSAGES:
         raise ChatRefusedError(f"'messages' may hold {MOST_MESSAGES} messages.")
-    return [_message(place, each) for place, each in enumerate(given)]
+    return [_message(place, each, roles) for place, each in enumerate(given)]
 
 
-def _message(place: int, given: object) -> Message:
+def _message(place: int, given: object, roles: dict[str, Role]) -> Message:
     if not isinstance(given, dict):
         raise ChatRefusedError(f"messages[{place}] is not an object.")
-    role = _ROLES.get(str(given.get("role")))
+    role = roles.get(str(given.get("role")))
     if role is None:
-        raise ChatRefusedError(f"messages[{place}].role must be one of {', '.join(_ROLES)}.")
+        raise ChatRefusedError(f"messages[{place}].role must be one of {', '.join(roles)}.")
+    calls = calls_of(place, given.get("tool_calls")) if role == "assistant" and "tool" in roles else ()
+    answers = given.get("tool_call_id") if role == "tool" else ""
+    if not isinstance(answers, str):
+        raise ChatRefusedError(f"messages[{place}].tool_call_id must be text.")
     content = given.get("content")
+    if content is None and calls:
+        content = ""
     if isinstance(content, list):
         content = "\n".join(_part(place, part) for part in content)
     if not isinstance(content, str):
         raise ChatRefusedError(f"messages[{place}].content must be text.")
-    return Message(role=role, content=content.encode("utf-8", "replace").decode())
+    content, answers = (text.encode("utf-8", "replace").decode() for text in (content, answers))
+    return Message(role=role, content=content, tool_calls=calls, tool_call_id=answers)
 
 
 def _part(place: int, part: object) -> str:
@@ -160,12 +175,14 @@ def _sampling(body: dict[str, Any]) -> Sampling:
 
 
 def _whole(completion: Completion, head: dict[str, Any]) -> Answered:
-    message = {"role": "assistant", "content": completion.text, "refusal": None}
+    message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
+    if completion.tool_calls:
+        message["tool_calls"] = written(completion)
     choice = {
         "index": 0,
         "message": message,
         "logprobs": None,
-        "finish_reason": _FINISH[completion.stop_reason],
+        "finish_reason": _finish(completion),
     }
     return _json(200, {**head, "object": "chat.completion", "choices": [choice], "usage": _usage(completion)})
 
@@ -182,11 +199,18 @@ def _streamed(completion: Completion, head: dict[str, Any], body: dict[str, Any]
 
     events = [event({"role": "assistant", "content": ""})]
     events += [event({"content": piece}) for piece in _PIECE.findall(completion.text) if piece]
-    events.append(event({}, _FINISH[completion.stop_reason]))
+    events += [
+        event({"tool_calls": [{"index": index, **call}]}) for index, call in enumerate(written(completion))
+    ]
+    events.append(event({}, _finish(completion)))
     if with_usage:
         events.append({**head, "choices": [], "usage": _usage(completion)})
     lines = [f"data: {json.dumps(each)}\n\n" for each in events]
     return Answered(200, "".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream; charset=utf-8")
+
+
+def _finish(completion: Completion) -> str:
+    return "tool_calls" if completion.tool_calls else _FINISH[completion.stop_reason]
 
 
 def _usage(completion: Completion) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from mlagentbench.errors import TaskError, UsageError
 from mlagentbench.sandbox import Service
 
 if TYPE_CHECKING:
-    from mlagentbench.service.chat import Answerer
+    from mlagentbench.service.chat import ToolAnswerer
     from mlagentbench.service.web import Site
 
 Index = Literal["services", "grading"]
@@ -40,6 +40,8 @@ class Offer:
     """Whether the user consents to services that use the network."""
     cache: Path
     """For answers of services on the network."""
+    tools: bool = False
+    """Whether chats may use tools, if it is not the stand-in that answers."""
 
     @property
     def live(self) -> Path | None:
@@ -66,7 +68,7 @@ class Offer:
             )
 
     @contextmanager
-    def open(self, answerer: Answerer | None = None) -> Iterator[Offered]:
+    def open(self, answerer: ToolAnswerer | None = None) -> Iterator[Offered]:
         """Put up all of it until the end. Without an `answerer`, the stand-in answers chats."""
         if not self.names:
             yield Offered()
@@ -77,7 +79,7 @@ class Offer:
         with offered(self._sites(answerer), own_network=self.own_network) as found:
             yield found
 
-    def _sites(self, answerer: Answerer | None) -> dict[str, Site]:
+    def _sites(self, answerer: ToolAnswerer | None) -> dict[str, Site]:
         sites: dict[str, Site] = {}
         if "papers" in self.names:
             sites["papers"] = self._papers()
@@ -85,7 +87,7 @@ class Offer:
             from mlagentbench.service.chat import chat_site
             from mlagentbench.service.standin import StandIn
 
-            sites["chat"] = chat_site(answerer or StandIn())
+            sites["chat"] = chat_site(answerer or StandIn(), answerer if self.tools else None)
         return sites
 
     def _papers(self) -> Site:

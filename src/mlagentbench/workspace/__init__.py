@@ -12,6 +12,7 @@ from mlagentbench.workspace.removal import remove_tree
 from mlagentbench.workspace.spec import Change, ChangeKind, Entry, EntryKind, Snapshot
 from mlagentbench.workspace.store import Collected, Store
 from mlagentbench.workspace.tree import diff, entries, find, objects, read
+from mlagentbench.workspace.watching import fingerprint
 from mlagentbench.workspace.workspace import Workspace
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "diff",
     "entries",
     "find",
+    "fingerprint",
     "materialise",
     "objects",
     "open_file",

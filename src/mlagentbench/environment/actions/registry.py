@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -81,13 +82,13 @@ def action(
     return register
 
 
+@cache
 def all_actions() -> dict[str, ActionType[Any]]:
     """Every action, by name, in the order of the published list, with ours at its end."""
-    if not _ACTIONS:
-        for module in ("execution", "files", "repl", "talk", "thinking"):
-            importlib.import_module(f"mlagentbench.environment.actions.{module}")
-        for name in (*_PUBLISHED_ORDER, *(name for name in list(_ACTIONS) if name not in _PUBLISHED_ORDER)):
-            _ACTIONS[name] = _ACTIONS.pop(name)
+    for module in ("execution", "files", "program", "repl", "talk", "thinking"):
+        importlib.import_module(f"mlagentbench.environment.actions.{module}")
+    for name in (*_PUBLISHED_ORDER, *sorted(name for name in _ACTIONS if name not in _PUBLISHED_ORDER)):
+        _ACTIONS[name] = _ACTIONS.pop(name)
     return _ACTIONS
 
 
