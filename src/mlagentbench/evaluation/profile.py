@@ -16,8 +16,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.evaluation import claims as claiming
+from mlagentbench.evaluation import failures as failing
 from mlagentbench.evaluation import process as counting
 from mlagentbench.evaluation.anytime import Point, best_of, points_of
+from mlagentbench.evaluation.claims import Claims, check_claims
+from mlagentbench.evaluation.failures import Failure, find_failure
 from mlagentbench.evaluation.process import Process, process_of
 from mlagentbench.grading.scoring import THRESHOLD
 from mlagentbench.record.events import Event, ModelCalled, RunEnded, RunStarted, StepTaken
@@ -28,7 +32,7 @@ from mlagentbench.record.summary import Summary, derive
 from mlagentbench.task.definition import Task
 from mlagentbench.task.registry import load_task
 
-_RULES = f"1.{counting.RULES}"
+_RULES = f"1.{counting.RULES}.{claiming.RULES}.{failing.RULES}"
 """Of everything that is derived here."""
 
 
@@ -91,6 +95,8 @@ class Profile(_Kept):
     summary: Summary
     times: Times
     process: Process
+    claims: Claims = Claims()
+    failure: Failure | None = None
     points: tuple[Point, ...] = ()
     """Its graded moments; all of them after `grade --every-step`, else the last."""
     every_step: bool = False
@@ -158,12 +164,16 @@ def make_profile(folder: RunFolder) -> Profile:
     grades = read_grades(folder)
     summary = derive(folder, history)
     points = points_of(events, grades)
+    process = process_of(events)
+    claims = check_claims(folder, events)
     profile = Profile(
         basis=basis,
         subject=_subject(folder, request),
         summary=summary,
         times=_times(events, summary),
-        process=process_of(events),
+        process=process,
+        claims=claims,
+        failure=find_failure(folder, request, events, summary.grade, process, claims),
         points=points,
         every_step=all(snapshot in grades for snapshot in _snapshots(events)),
         best=best_of(points),
