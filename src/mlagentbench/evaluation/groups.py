@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.evaluation.comparison import Paired, pair_up
+from mlagentbench.evaluation.pairing import difference_of_means
+from mlagentbench.evaluation.profile import Profile, read_profile
 from mlagentbench.evaluation.statistics import Estimate, stratified_mean, wilson
-from mlagentbench.record.folder import find_runs
+from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.record.summary import Summary, read_summary
 
 
@@ -35,27 +38,42 @@ class Group:
     """Of the valid runs, since others have none."""
     improvement: Estimate
     """Of all runs; one without a valid grade has improved nothing and counts as 0."""
+    gains: tuple[tuple[int, float], ...]
+    """The improvement of each run, with its seed."""
 
     @property
     def who(self) -> str:
-        return f"{self.agent} · {self.model}" if self.model else self.agent
+        return name_of(self.agent, self.model)
 
 
-def compare(*places: str | Path, folder: str | Path = "runs") -> list[Group]:
-    """The groups of all runs in each place: a folder of runs, or the name of an agent whose runs lie in `folder`.
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` finds: each group by itself, and two against each other where there are two."""
+
+    groups: tuple[Group, ...]
+    undecided: tuple[str, ...]
+    paired: Paired | None
+
+
+def compare(*places: str | Path, folder: str | Path = "runs") -> Comparison:
+    """The groups of all runs in each place: a folder of runs, the name of an experiment in `folder`, or an agent
+    (`agent`, `agent--model`) whose runs lie in it. Two places are compared with each other, and so are the two agents
+    of a single place.
 
     >>> import mlagentbench
-    >>> [group.success.value for group in mlagentbench.compare("runs/demo")]              # doctest: +SKIP
-    [1.0, 0.0]
+    >>> found = mlagentbench.compare("starter", "oracle")                                  # doctest: +SKIP
+    >>> found.paired.improvement.effect                                                    # doctest: +SKIP
     """
-    groups: list[Group] = []
+    found: dict[str, list[Summary]] = {}
     for place in places or (folder,):
-        label = str(place) if len(places) > 1 and Path(place).exists() else ""
-        found = _summaries(place, Path(folder))
-        if not found:
-            raise UsageError(f"There are no runs in {place}; `mlagentbench run TASK -o {place}` makes some.")
-        groups += group(found, label)
-    return groups
+        found[str(place)] = summaries_of(place, Path(folder))
+    labelled = len(found) > 1 and any(len({_who(run) for run in runs}) > 1 for runs in found.values())
+    groups = [
+        each
+        for place, runs in found.items()
+        for each in group(runs, place if labelled or (len(found) > 1 and Path(place).exists()) else "")
+    ]
+    return Comparison(tuple(groups), tuple(undecided(groups)), _two(found))
 
 
 def group(summaries: Iterable[Summary], place: str = "") -> list[Group]:
@@ -71,41 +89,102 @@ def undecided(groups: Sequence[Group]) -> list[str]:
     """For each task on which several are compared: a sentence where this many runs do not tell the best two apart."""
     sentences = []
     for task, variant in sorted({(each.task, each.variant) for each in groups}):
-        rivals = [each for each in groups if (each.task, each.variant) == (task, variant)]
+        rivals = [each for each in groups if (each.task, each.variant) == (task, variant) and each.gains]
         rivals.sort(key=lambda each: each.improvement.value, reverse=True)
-        if len(rivals) > 1 and rivals[0].improvement.overlaps(rivals[1].improvement):
+        if len(rivals) < 2:
+            continue
+        difference = difference_of_means([(rivals[0].gains, rivals[1].gains)])
+        if not difference.sign:
             best, second = (f"{each.place} {each.who}".strip() for each in rivals[:2])
-            few = any(each.improvement.low is None for each in rivals[:2])
-            why = "one run tells nothing about its spread" if few else "their intervals overlap"
+            few = difference.low is None
+            why = "one run tells nothing about its spread" if few else "their difference may be none"
             sentences.append(
                 f"{task} ({variant}): {best} against {second} is not decided by these runs; {why}."
             )
     return sentences
 
 
-def _summaries(place: str | Path, folder: Path) -> list[Summary]:
-    if Path(place).exists():
-        return [read_summary(run) for run in find_runs([Path(place)])]
+def summaries_of(place: str | Path, folder: Path) -> list[Summary]:
+    """The runs that a place stands for."""
+    return [summary for _, summary in runs_of(place, folder)]
+
+
+def profiles_of(places: Iterable[str | Path], folder: Path) -> tuple[list[Profile], list[str]]:
+    """The same, with all that is known of each; and what is wrong with runs whose record cannot be read."""
+    profiles, problems = [], []
+    for place in places:
+        for run, _ in runs_of(place, folder):
+            try:
+                profiles.append(read_profile(run))
+            except RecordError as error:
+                problems.append(f"A run is left out: {error}")
+    return profiles, problems
+
+
+def runs_of(place: str | Path, folder: Path) -> list[tuple[RunFolder, Summary]]:
+    """The runs that a place stands for: a folder, an experiment in `folder`, or an agent with runs in it."""
+    for path in (Path(place), folder / place):
+        if path.is_dir():
+            if found := _read(path):
+                return found
+            raise UsageError(f"There are no runs in {path}; `mlagentbench run TASK -o {path}` makes some.")
     if not folder.exists():
         raise UsageError(
             f"There is neither a folder {place} nor a folder {folder} with runs of an agent of that name."
         )
-    all_of_them = [read_summary(run) for run in find_runs([folder])]
-    found = [each for each in all_of_them if place in (each.agent, f"{each.agent}--{each.model}")]
+    all_of_them = _read(folder)
+    found = [(run, each) for run, each in all_of_them if str(place).replace("/", "_") in _names(each)]
     if not found:
-        agents = ", ".join(sorted({each.agent for each in all_of_them})) or "none"
+        agents = ", ".join(sorted({each.agent for _, each in all_of_them})) or "none"
         raise UsageError(
-            f"There is no folder {place}, and no agent of that name has runs in {folder}; agents: {agents}."
+            f"There is no folder and no experiment {place}, and no agent of that name has runs in {folder}; "
+            f"agents: {agents}."
         )
     return found
+
+
+def name_of(agent: str, model: str) -> str:
+    """An agent and its model, as tables call them."""
+    return f"{agent} · {model}" if model else agent
+
+
+def gain_of(run: Summary) -> float | None:
+    """The improvement; 0 without a valid grade. None where the task's metric has no direction."""
+    return run.grade.improvement if run.grade is not None and run.grade.valid else 0.0
+
+
+def _read(path: Path) -> list[tuple[RunFolder, Summary]]:
+    """Runs of tasks; work on a person's own folder is of none."""
+    return [(run, summary) for run in find_runs([path]) if (summary := read_summary(run)).task]
+
+
+def _names(run: Summary) -> tuple[str, str]:
+    return run.agent.replace("/", "_"), f"{run.agent}--{run.model or 'no-model'}".replace("/", "_")
+
+
+def _who(run: Summary) -> tuple[str, str]:
+    return run.agent, run.model
+
+
+def _two(found: dict[str, list[Summary]]) -> Paired | None:
+    """The two sides that there are to compare, if there are two."""
+    sides = found
+    if len(found) == 1:
+        (runs,) = found.values()
+        sides = {}
+        for run in runs:
+            sides.setdefault(name_of(run.agent, run.model), []).append(run)
+    if len(sides) != 2:
+        return None
+    (first, ours), (second, theirs) = sides.items()
+    return pair_up(first, ours, second, theirs)
 
 
 def _group(place: str, runs: Sequence[Summary]) -> Group:
     first = runs[0]
     grades = [run.grade for run in runs if run.grade is not None and run.grade.valid]
     scores = [grade.score for grade in grades if grade.score is not None]
-    gains = [grade.improvement for grade in grades if grade.improvement is not None]
-    nothing_gained = [0.0] * (len(runs) - len(grades))
+    gains = tuple((run.seed, gain) for run in runs if (gain := gain_of(run)) is not None)
     return Group(
         place=place,
         task=first.task,
@@ -119,5 +198,6 @@ def _group(place: str, runs: Sequence[Summary]) -> Group:
         success=wilson(sum(grade.success for grade in grades), len(runs)),
         decided=wilson(sum(grade.decided for grade in grades), len(runs)),
         score=stratified_mean([scores]),
-        improvement=stratified_mean([[*gains, *nothing_gained]]),
+        improvement=stratified_mean([[gain for _, gain in gains]]),
+        gains=gains,
     )
