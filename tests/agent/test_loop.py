@@ -371,3 +371,11 @@ def test_an_agent_settles_how_edits_are_asked_for(tiny_task, runs, speak_with):
     run(tiny_task, "react", "test/told", settings={"edit_tokens": 123, "edit_temperature": 0.1}, runs=runs)
     ((_, sampling, _),) = edit.asked
     assert (sampling.max_tokens, sampling.temperature) == (123, 0.1)
+
+
+def test_who_asks_the_same_again_asks_with_another_seed(play):
+    act = Told([completion("Nothing.") for _ in range(4)])
+    done = play(act, max_tries=4)
+    assert done.summary.ended == "stopped"
+    assert [messages for messages, _, _ in act.asked[2:]] == [act.asked[1][0]] * 2
+    assert [sampling.seed for _, sampling, _ in act.asked] == [0, 0, 1, 2]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mlagentbench.errors import UsageError
@@ -45,6 +47,7 @@ class Desk:
         self._elapsed = elapsed
         self._tell = tell
         self._seed = seed
+        self._asked: Counter[bytes] = Counter()
         self.writing = threading.Lock()
         """Held by whoever writes to the run's store: calls of programs come in threads of their own."""
         self.replay = Replay(())
@@ -88,9 +91,9 @@ class Desk:
         """A completion, from the record while there is one. Errors are recorded too, and met again on replay."""
         model = self.model(role)
         sampling = sampling or self.sampling.get(role, Sampling())
-        if sampling.seed is None:
-            sampling = sampling.model_copy(update={"seed": self._seed})
         request = Request(messages=tuple(messages), sampling=sampling, tools=tuple(tools))
+        if sampling.seed is None:
+            request = self._seeded(role, request)
         with self.writing:
             name = self._store.put(request.model_dump_json().encode())
             recorded = self._recorded(role, name)
@@ -107,6 +110,17 @@ class Desk:
             kind = getattr(errors, called.error_kind, ModelError)
             raise kind(called.error)
         return called.completion
+
+    def _seeded(self, role: ModelRole, request: Request) -> Request:
+        """With the run's seed, and one more each time that the agent asks the same again: it wants another answer, and
+        a model that honours seeds would give the same one for ever."""
+        seed = self._seed
+        if not self._inside(role):
+            content = hashlib.sha256(f"{role} {request.model_dump_json()}".encode()).digest()
+            seed += self._asked[content]
+            self._asked[content] += 1
+        sampling = request.sampling.model_copy(update={"seed": seed})
+        return request.model_copy(update={"sampling": sampling})
 
     def take_over(self, calls: Iterable[ModelCalled]) -> None:
         """Count what the record says that the run has used, and let scripted models go on after it."""
