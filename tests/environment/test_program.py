@@ -101,7 +101,11 @@ except OSError:
     ("code", "limits", "words"),
     [
         ("import time; time.sleep(600)", {"time": 2.0}, "it ran longer than the limit of 2"),
-        ("x = [bytearray(10**8) for _ in range(40)]", {"memory": 3 * 10**8}, "more memory than the limit of 300 MB"),
+        (
+            "x = [bytearray(10**8) for _ in range(40)]",
+            {"memory": 3 * 10**8},
+            "more memory than the limit of 300 MB",
+        ),
         ("while True: print('x' * 1000)", {"output": 10**6}, "it printed more than the limit of 1 MB"),
         ("open('big', 'wb').write(b'x' * 10**8)", {"disk": 5 * 10**7}, "limit of 50 MB"),
         (

@@ -22,6 +22,9 @@ for turn in range(int(os.environ.get("TURNS", "2"))):
     Path("train.py").write_text(re.search(r"```python\n(.*?)```", said, re.DOTALL)[1])
     done = subprocess.run(["python", "train.py"], capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr, flush=True)
-    messages += [{"role": "assistant", "content": said}, {"role": "user", "content": done.stdout + done.stderr}]
+    messages += [
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": done.stdout + done.stderr},
+    ]
 if not Path(os.environ["MLAGENTBENCH_SUBMISSION"]).exists():
     raise SystemExit("nothing to submit")
