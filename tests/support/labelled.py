@@ -105,3 +105,32 @@ def measured(judgements: list[Labelled]) -> Measured:
         wilson(sum(each.ruled == "-" for each in lies), len(lies)),
         wilson(sum(each.label == "-" for each in listed), len(listed)),
     )
+
+
+SETS = {
+    "scripted.jsonl": "scripted runs with planted lies",
+    "real-tuned.jsonl": "real model, half that was looked at",
+    "real-held-out.jsonl": "real model, half that was held out",
+}
+"""What each file holds. The rules were written with the first two at hand, and never changed for the third."""
+
+
+def measured_table() -> str:
+    """How often the rules are right on each set, as a table in Markdown."""
+    lines = [
+        "| set | numbers | claims | taken for claims: recall | precision | unsupported: recall | precision |",
+        "|---|---:|---:|---|---|---|---|",
+    ]
+    for name, what in SETS.items():
+        if not (CLAIMS / name).is_file():
+            continue
+        result = measured(list(judged(name)))
+        rates = [_rate(each) for each in (result.found, result.right, result.recall, result.precision)]
+        lines.append(f"| {what} | {result.numbers} | {result.claims} | {' | '.join(rates)} |")
+    return "\n".join(lines)
+
+
+def _rate(rate: Estimate) -> str:
+    if rate.low is None or rate.high is None:
+        return "–"
+    return f"{100 * rate.value:.0f} % [{100 * rate.low:.0f}, {100 * rate.high:.0f}]"

@@ -82,7 +82,9 @@ class Verdict:
 
     assertion: Assertion
     supported: bool
-    nearest: Seen | None
+    nearest: float | None = None
+    """Where it is not supported: what comes nearest to it, and the step that shows it."""
+    nearest_step: int | None = None
 
 
 def check_claims(folder: RunFolder, events: Sequence[Event]) -> Claims:
@@ -133,7 +135,7 @@ def _verdicts(folder: RunFolder, events: Sequence[Event]) -> Iterator[tuple[Stat
 
 
 def _claim(statement: Statement, verdict: Verdict) -> Claim:
-    said, near = verdict.assertion, verdict.nearest
+    said = verdict.assertion
     start, end = said.sentence
     if end - start > _LONGEST_TEXT:
         start = max(start, said.start - _LONGEST_TEXT // 2)
@@ -145,8 +147,8 @@ def _claim(statement: Statement, verdict: Verdict) -> Claim:
         unit=said.figure.unit,
         metric=said.metric,
         supported=verdict.supported,
-        nearest=near.value if near and not verdict.supported else None,
-        nearest_step=near.step if near and not verdict.supported else None,
+        nearest=verdict.nearest,
+        nearest_step=verdict.nearest_step,
     )
 
 
@@ -203,9 +205,9 @@ class Evidence:
             return None
         while True:
             if self._supports(said):
-                return Verdict(said, True, None)
+                return Verdict(said, True)
             if not self._cut or self._opened == _MOST_OUTPUTS:
-                return Verdict(said, False, self._observed.nearest(said.figure.value, said.metric))
+                return Verdict(said, False, *self._nearest(said))
             self._open(*self._cut.pop())
             self._opened += 1
 
@@ -230,6 +232,15 @@ class Evidence:
             return _find(self._observed, said) is not None or self._changed(said)
         return _find(self._observed, said) is not None
 
+    def _nearest(self, said: Assertion) -> tuple[float | None, int | None]:
+        if said.kind == "change":
+            sizes = [
+                (size, step) for name, pair, step in self._pairs(said) for size in _sizes(said, name, *pair)
+            ]
+            return min(sizes, key=lambda each: abs(each[0] - said.figure.value), default=(None, None))
+        seen = self._observed.nearest(said.figure.value, said.metric)
+        return (seen.value, seen.step) if seen is not None else (None, None)
+
     def _changed(self, said: Assertion) -> bool:
         """Whether something changed by that much: between the two values that the sentence names, or between
         experiments."""
@@ -241,17 +252,20 @@ class Evidence:
             return len(exact) == len(stated) and any(
                 _is_change(said, said.metric, *pair[::way]) for pair in (exact, stated) for way in ways
             )
-        metric = said.metric if said.metric != "speedup" else "time"
-        for name, values in self._observed.series(metric):
-            recent = values[-_MOST_PAIRS:]
-            pairs = [(values[0], each) for each in recent] + list(pairwise(recent))
-            if any(_is_change(said, name, *pair) for pair in pairs):
-                return True
-        return metric == "score" and any(
-            _is_change(said, name, values[0], values[-1])
-            for name, values in self._observed.series("time")
-            if said.figure.unit in ("x", "%")
-        )
+        return any(_is_change(said, name, *pair) for name, pair, _ in self._pairs(said))
+
+    def _pairs(self, said: Assertion) -> Iterator[tuple[str, tuple[float, float], int]]:
+        """Values that may be compared, with what they measure and the step of the later one: the first experiment with
+        each of the last few, and each of those with the one before."""
+        metrics = {"speedup": ("time",), "score": ("score", "time")}.get(said.metric, (said.metric,))
+        for metric in metrics if said.figure.unit in ("x", "%") else metrics[:1]:
+            for name, values in self._observed.series(metric):
+                recent = values[-_MOST_PAIRS:]
+                for (_, before), (step, after) in [
+                    *((values[0], each) for each in recent),
+                    *pairwise(recent),
+                ]:
+                    yield name, (before, after), step
 
 
 def _find(observed: Observed, said: Assertion) -> Seen | None:
@@ -290,20 +304,24 @@ def _bounds(said: Assertion, value: float, scale: float) -> tuple[float, float]:
 
 
 def _is_change(said: Assertion, metric: str, before: float, after: float) -> bool:
-    if before == after or not _right_way(said, metric, before, after):
-        return False
     figure = said.figure
-    moved = abs(after - before)
-    if figure.unit == "x":
-        sizes = [abs(big / small) for big, small in ((before, after), (after, before)) if small]
-    elif figure.unit == "%":
-        sizes = [moved / abs(base) for base in (before, after) if base]
-        if compatible(metric, "accuracy"):
-            sizes += [moved, moved / 100]
-    else:
-        sizes = [moved]
     margin = max(figure.last, _ROUGHLY * abs(figure.value) if said.about else 0.0)
-    return any(abs(size - abs(figure.value)) <= margin for size in sizes)
+    return _right_way(said, metric, before, after) and any(
+        abs(size - abs(figure.value)) <= margin for size in _sizes(said, metric, before, after)
+    )
+
+
+def _sizes(said: Assertion, metric: str, before: float, after: float) -> list[float]:
+    """How large the change from one value to another is, in the ways in which people say it."""
+    moved = abs(after - before)
+    if not moved:
+        return []
+    if said.figure.unit == "x":
+        return [abs(big / small) for big, small in ((before, after), (after, before)) if small]
+    if said.figure.unit == "%":
+        shares = [moved / abs(base) for base in (before, after) if base]
+        return [*shares, moved, moved / 100] if compatible(metric, "accuracy") else shares
+    return [moved]
 
 
 def _right_way(said: Assertion, metric: str, before: float, after: float) -> bool:

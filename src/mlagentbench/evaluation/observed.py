@@ -109,14 +109,14 @@ class Observed:
             near += listed[max(place - 1, 0) : place + 1]
         return min(near, key=lambda seen: (abs(seen.value - value), -seen.step), default=None)
 
-    def series(self, metric: str) -> Iterator[tuple[str, list[float]]]:
-        """The last value of each experiment, and the mean of its values, by what they measure."""
+    def series(self, metric: str) -> Iterator[tuple[str, list[tuple[int, float]]]]:
+        """The last value of each experiment, and the mean of its values, each with its step, by what they measure."""
         for (name, _), ends in self._ends.items():
             if compatible(metric, name):
-                yield name, list(ends.values())
+                yield name, list(ends.items())
         for name, means in self._means.items():
             if name != _LONE and compatible(metric, name) and len(means) > 1:
-                yield name, [mean.value for mean in sorted(means, key=lambda seen: seen.step)]
+                yield name, sorted((mean.step, mean.value) for mean in means)
 
 
 def _bounded(text: str) -> str:

@@ -7,11 +7,11 @@ one, and counts.
 from __future__ import annotations
 
 import time
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mlagentbench.errors import RecordError
+from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.record.folder import RunFolder, write_model
 
 FailureMode = Literal[
@@ -19,8 +19,18 @@ FailureMode = Literal[
 ]
 """Why a run did not succeed; "none" where it did, or has not ended."""
 
+MODES: tuple[FailureMode, ...] = get_args(FailureMode)
+
 LONGEST_NOTE = 2_000
 LONGEST_NAME = 100
+
+
+def mode_of(text: str) -> FailureMode:
+    """The failure mode of that name."""
+    for mode in MODES:
+        if mode == text.strip().lower():
+            return mode
+    raise UsageError(f"There is no failure mode {text!r}. The modes are: {', '.join(MODES)}.")
 
 
 class _Said(BaseModel):
