@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mlagentbench.evaluation.groups import compare
     from mlagentbench.evaluation.verdicts import grade, grade_file
     from mlagentbench.grading.grade import Grade
+    from mlagentbench.launch.experiment import experiment
     from mlagentbench.launch.run import Run, fork, resume, run
     from mlagentbench.launch.verify import verify
     from mlagentbench.record.collecting import gc
@@ -45,6 +46,7 @@ __all__ = [
     "checkout",
     "compare",
     "doctor",
+    "experiment",
     "fork",
     "gc",
     "grade",
@@ -76,6 +78,7 @@ __getattr__, __dir__ = attach(
         "checkout": "mlagentbench.cli.reading",
         "compare": "mlagentbench.evaluation.groups",
         "doctor": "mlagentbench.cli.health",
+        "experiment": "mlagentbench.launch.experiment",
         "fork": "mlagentbench.launch.run",
         "gc": "mlagentbench.record.collecting",
         "grade": "mlagentbench.evaluation.verdicts",

@@ -58,8 +58,23 @@ AGENTS: dict[str, str] = {
 }
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
 
+WITHOUT_MODEL = {"starter", "oracle", "human", "scripted", "recipe", "command"}
+"""Agents that can do without a model. One of the user's own says it with `needs_model = False` in its class."""
+
 _WITH_EXTRA = {"langchain"}
 """Agents that need the extra of their name."""
+
+
+def needs_model(name: str) -> bool:
+    """Whether the agent has nothing to decide with unless it is given a model."""
+    if ":" not in name:
+        return name not in WITHOUT_MODEL
+    module, _, attribute = name.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError):
+        return True
+    return bool(getattr(kind, "needs_model", True))
 
 
 def needs_of(agent: Agent) -> Needs:

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "run": "Let an agent work on a task, watch it, and grade what it leaves.",
     "resume": "Go on with a run that was stopped or killed.",
     "fork": "Try something else from a step of a run.",
+    "experiment": "Make many runs side by side: tasks, agents, models and seeds.",
     "show": "Read a run, or one step of it with the diff that it made.",
     "compare": "Compare agents over their runs, with intervals.",
     "list": "List the tasks, or the runs.",

@@ -69,6 +69,7 @@ class Setup:
     watch: Watch = field(default_factory=Silence)
     ask: Callable[[str], str] | None = None
     origin: Origin | None = None
+    label: str = ""
     folder: RunFolder | None = None
     """The recorded run to go on with."""
     replays: bool = True
@@ -183,6 +184,7 @@ class Setup:
             data_key=key_mark(self.key),
             python=self.python or "",
             agent=self.agent,
+            label=self.label,
             settings=dict(self.settings),
             seed=self.seed if seed is None else seed,
             sandbox=self.sandbox.name,
@@ -268,6 +270,8 @@ class Options(TypedDict, total=False):
     devices: Iterable[str]
     models: ModelChoice
     """For `env.complete` and for actions that think; `run` takes them as its own argument."""
+    label: str
+    """What the agent with these settings is called in reports, if not by its own name."""
     watch: Watch
     ask: Callable[[str], str] | None
 
@@ -317,6 +321,7 @@ def new_setup(
         devices=tuple(options.get("devices", ())),
         watch=watch,
         ask=options.get("ask"),
+        label=options.get("label", ""),
     )
     setup.offer(Path()).check()
     return setup
@@ -342,6 +347,7 @@ def recorded_setup(
     sandbox: str | None = None,
     limits: Mapping[str, Any] | None = None,
     calls: Mapping[str, Any] | None = None,
+    devices: Iterable[str] = (),
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
     replays: bool = True,
@@ -370,9 +376,11 @@ def recorded_setup(
         chat=request.chat,
         own_chat=own_chat,
         folders=tuple(folders),
+        devices=tuple(devices),
         watch=watch,
         ask=ask,
         origin=request.origin,
+        label=request.label,
         folder=folder,
         replays=replays,
     )

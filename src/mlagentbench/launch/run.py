@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -71,12 +71,14 @@ def resume(
     sandbox: str | None = None,
     limits: Mapping[str, Any] | None = None,
     calls: Mapping[str, Any] | None = None,
+    devices: Iterable[str] = (),
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
 ) -> Run:
     """Go on with a run that was stopped or killed. One that has ended is only graded, if it was not.
 
-    `limits` and `calls` hold those of its limits and of its `CallOptions` that shall be others from now on.
+    `limits` and `calls` hold those of its limits and of its `CallOptions` that shall be others from now on; `devices`
+    are the GPUs that it gets, which a record does not keep.
     """
     folder = RunFolder.open(run)
     request = folder.request()
@@ -88,6 +90,7 @@ def resume(
         sandbox=sandbox,
         limits=limits,
         calls=calls,
+        devices=devices,
         watch=watch,
         ask=ask,
         own_chat=needs.chat,
@@ -132,6 +135,7 @@ def fork(
         update={
             "id": new_run_id(),
             "agent": agent or request.agent,
+            "label": request.label if same_agent and kept == request.settings else "",
             "settings": kept,
             "seed": request.seed if seed is None else seed,
             "limits": changed_limits(request.limits, limits),

@@ -113,8 +113,9 @@ class Resumed(_Event):
     """Bytes of a torn last line that were dropped."""
 
 
-EndReason = Literal["submitted", "limit", "stopped", "error"]
-"""The agent submitted; a limit of the run was reached; the agent stopped without submitting; the agent crashed."""
+EndReason = Literal["submitted", "limit", "stopped", "error", "died"]
+"""The agent submitted; a limit of the run was reached; the agent stopped without submitting; the agent crashed; the
+process of the run died again and again."""
 
 
 class RunEnded(_Event):

@@ -48,7 +48,7 @@ class RunFolder:
     def create(cls, runs: Path, experiment: str, request: RunRequest) -> RunFolder:
         """A new folder under `runs`, with its `run.json`."""
         task = request.task.partition("@")[0]
-        who = f"{request.agent}--{request.model or 'no-model'}".replace("/", "_")
+        who = f"{request.label or request.agent}--{request.model or 'no-model'}".replace("/", "_")
         folder = cls(runs / experiment / task / who / request.id)
         folder.path.mkdir(parents=True)
         (runs / STORE).mkdir(exist_ok=True)

@@ -25,7 +25,7 @@ def snapshots_of(folder: RunFolder) -> list[str]:
     named = (
         event.snapshot
         for event in folder.history().events
-        if isinstance(event, RunStarted | StepTaken | RunEnded)
+        if isinstance(event, RunStarted | StepTaken | RunEnded) and event.snapshot
     )
     return list(dict.fromkeys(named))
 

@@ -68,6 +68,8 @@ class RunRequest(BaseModel):
     python: str = ""
     """The interpreter that the user chose for the sandbox; empty for the task's own."""
     agent: str
+    label: str = ""
+    """What an experiment calls this agent with these settings; empty: its own name."""
     settings: dict[str, Any] = Field(default_factory=dict)
     model: str = ""
     """The one that decides; empty for agents that need none."""

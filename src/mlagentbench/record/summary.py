@@ -19,6 +19,7 @@ class Summary(BaseModel):
     task: str
     variant: str
     agent: str
+    """By the label that an experiment gave it, where it has one."""
     model: str
     seed: int
     network: bool
@@ -71,7 +72,7 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
         run=request.id,
         task=request.task,
         variant=request.variant,
-        agent=request.agent,
+        agent=request.label or request.agent,
         model=request.model,
         seed=request.seed,
         network=request.network,

@@ -1,0 +1,141 @@
+"""Can an experiment run here? Everything that stands in its way is found before anything starts, and told at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mlagentbench.agent.spec import Agent, build_agent, needs_model
+from mlagentbench.environment.limits import run_limits
+from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.launch.board import Line
+from mlagentbench.launch.cells import Cell, Wanted, expand
+from mlagentbench.launch.machine import all_gpus
+from mlagentbench.launch.orders import CheckOrder
+from mlagentbench.launch.plan import AgentEntry, ModelEntry, Plan
+from mlagentbench.launch.processes import Processes
+from mlagentbench.sandbox import choose
+from mlagentbench.task.definition import Task
+from mlagentbench.task.needs import missing
+from mlagentbench.task.preparation import find_prepared
+from mlagentbench.task.registry import load_task
+
+
+@dataclass
+class Draft:
+    """A plan, expanded, and what is wrong with it."""
+
+    plan: Plan
+    tasks: dict[str, Task] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    wanted: list[Wanted] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def draft(plan: Plan, key: str | None = None) -> Draft:
+    """Expand a plan, as far as its tasks and agents can be loaded."""
+    made = Draft(plan)
+    for entry in plan.tasks:
+        try:
+            made.tasks[entry.task] = task = load_task(entry.task)
+            for variant in entry.variants or plan.variants:
+                if variant not in task.definition.variants:
+                    names = ", ".join(task.definition.variants)
+                    made.problems.append(f"{task.id} has no variant {variant}; it has {names}.")
+        except MLAgentBenchError as error:
+            made.problems.append(str(error))
+    built: dict[str, tuple[Agent, dict[str, Any]]] = {}
+    for agent in plan.agents:
+        made.problems += _problems_of(plan, agent)
+        try:
+            built[agent.name] = build_agent(agent.agent, agent.settings)
+        except MLAgentBenchError as error:
+            made.problems.append(str(error))
+    made.cells = expand(plan, made.tasks)
+    if not made.cells and not made.problems:
+        made.problems.append("Nothing is left to run: `exclude` takes everything out.")
+    by_id = {(task.id, str(task.folder.absolute())): task for task in made.tasks.values()}
+    for cell in made.cells:
+        task = next(t for (name, folder), t in by_id.items() if cell.task in (name, folder))
+        if cell.name in built and cell.variant in task.definition.variants:
+            made.wanted.append(_wanted(cell, task, *built[cell.name], key))
+            try:
+                run_limits(task.definition.limits, cell.limits)
+            except MLAgentBenchError as error:
+                made.problems.append(str(error))
+    made.problems = list(dict.fromkeys(made.problems))
+    return made
+
+
+def _wanted(cell: Cell, task: Task, agent: Agent, settings: dict[str, Any], key: str | None) -> Wanted:
+    needs = getattr(agent, "needs", None)
+    actions, own_chat = getattr(needs, "actions", ()), getattr(needs, "chat", False)
+    return Wanted(cell, task, settings, tuple(actions), bool(own_chat), key=key)
+
+
+def _problems_of(plan: Plan, agent: AgentEntry) -> list[str]:
+    models = plan.models if agent.models is None else agent.models
+    if agent.agent == "human":
+        return ["A person cannot make runs that go on side by side; leave the agent human out."]
+    if needs_model(agent.agent) and not models:
+        return [f"The agent {agent.name} needs a model: name one with -m provider/name, or under `models`."]
+    return []
+
+
+def with_digests(wanted: list[Wanted]) -> list[Wanted]:
+    """The same, each knowing its data where they are ready."""
+    known: dict[tuple[str, str, int], str] = {}
+    for each in wanted:
+        if each.cell.data not in known:
+            prepared = find_prepared(
+                each.task, each.cell.variant, seed=each.cell.data_seed, key=each.key, python=each.cell.python
+            )
+            known[each.cell.data] = prepared.digest if prepared else ""
+    return [replace(each, digest=known[each.cell.data]) for each in wanted]
+
+
+def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None) -> list[str]:
+    """What keeps the runs that are still to be made from being made here."""
+    left = [line for line in lines if line.state != "ended"]
+    problems: list[str] = []
+    try:
+        choose(plan.sandbox)
+    except MLAgentBenchError as error:
+        problems.append(str(error))
+    seen = set()
+    for line in left:
+        cell, task = line.cell, line.wanted.task
+        if cell.data in seen:
+            continue
+        seen.add(cell.data)
+        if task.definition.variants[cell.variant].live and not plan.network:
+            problems.append(
+                f"{task.id} ({cell.variant}) uses services on the network; set `network: true`, or --network on."
+            )
+        if not line.wanted.digest:
+            problems += [
+                f"{task.id} ({cell.variant}) needs {need.what}: {need.command}"
+                for need in missing(task, cell.variant)
+                if not need.command.startswith("mlagentbench prepare")
+            ]
+    wanted = max([plan.resources.gpus, *(entry.gpus or 0 for entry in plan.tasks)])
+    if wanted > len(all_gpus()):
+        problems.append(f"Runs want {wanted} GPUs each, and this machine has {len(all_gpus())}.")
+    models = {line.cell.model.model_dump_json(): line.cell.model for line in left if line.cell.model}
+    if models and processes is not None:
+        problems += _models(list(models.values()), processes)
+    return list(dict.fromkeys(problems))
+
+
+def _models(models: list[ModelEntry], processes: Processes) -> list[str]:
+    """Asked in a process of its own, which loads what providers need; this one stays small."""
+    processes.start(0, CheckOrder(models=tuple(models)), ())
+    problems: list[str] = []
+    while True:
+        for message in processes.messages(60.0):
+            if message.kind == "ending":
+                problems = message.text.splitlines()
+            elif message.kind == "gone":
+                if message.status:
+                    problems.append(f"The models could not be looked at. {message.text.strip()}")
+                return problems

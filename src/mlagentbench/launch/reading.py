@@ -1,0 +1,92 @@
+"""Reading the file of an experiment; every mistake in it is told at once, with the nearest known word."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from mlagentbench.errors import UsageError
+from mlagentbench.launch.plan import MODELS_BY_KEY, Plan
+
+
+def read_plan(file: Path, instead: Mapping[str, Any] | None = None) -> Plan:
+    """The plan in a YAML file, with what the user says `instead` of parts of it."""
+    content: dict[str, Any] = _found_from(file.parent.absolute(), _load(file))
+    content.setdefault("name", file.stem)
+    return make_plan(content | dict(instead or {}), str(file))
+
+
+def make_plan(content: Mapping[str, Any], source: str) -> Plan:
+    try:
+        return Plan.model_validate(content)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+    except ValidationError as error:
+        problems = [_sentence(problem) for problem in error.errors()]
+        raise UsageError(
+            "\n  ".join([f"{source} is not an experiment that can be run:", *problems])
+        ) from None
+
+
+def _load(file: Path) -> dict[str, Any]:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Refuses a key that stands twice, of which only the last would count."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for key in keys:
+                if keys.count(key) > 1:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key!r} stands twice", node.start_mark
+                    )
+            return super().construct_mapping(node, deep)
+
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The experiment {file} cannot be read: {error}.") from None
+    except yaml.YAMLError as error:
+        told = " ".join(str(error).split())
+        raise UsageError(f"{file} is not valid YAML: {told}. Mend the file and try again.") from None
+    if not isinstance(content, dict):
+        raise UsageError(
+            f"{file} must hold keys and values, as in `tasks: [house-price]`; see docs/experiments.md."
+        )
+    return content
+
+
+def _found_from(folder: Path, value: Any) -> Any:
+    """Paths that begin with a dot are found from where the file lies, so that they mean the same wherever the command
+    is given; that of a scripted model too."""
+    if isinstance(value, dict):
+        return {key: _found_from(folder, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_found_from(folder, each) for each in value]
+    if isinstance(value, str):
+        before = "mock/" if value.startswith("mock/") else ""
+        if (path := value.removeprefix(before)).startswith(("./", "../")):
+            return before + os.path.normpath(folder / path)
+    return value
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    names = [str(each) for each in problem["loc"]]
+    place = "".join(f"[{each}]" if each.isdigit() else f".{each}" for each in names).lstrip(".")
+    if problem["type"] == "extra_forbidden":
+        above = next((name for name in reversed(names[:-1]) if not name.isdigit()), "")
+        known = list(MODELS_BY_KEY.get(above, Plan).model_fields)
+        near = get_close_matches(names[-1], known, 1, cutoff=0.5)
+        hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(known)}."
+        return f"{place}: there is no such key. {hint}"
+    if problem["type"] == "missing":
+        return f"{place}: this must be said."
+    said = problem["msg"].removeprefix("Value error, ")
+    return f"{place}: {said}." if place else f"{said}."
