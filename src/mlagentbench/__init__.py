@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mlagentbench.cli.reading import checkout, show
     from mlagentbench.environment.environment import Environment
     from mlagentbench.environment.setup import make
+    from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
     from mlagentbench.evaluation.verdicts import grade, grade_file
     from mlagentbench.grading.grade import Grade
@@ -42,6 +43,7 @@ __all__ = [
     "Run",
     "Task",
     "__version__",
+    "annotate",
     "audit",
     "checkout",
     "compare",
@@ -74,6 +76,7 @@ __getattr__, __dir__ = attach(
         "Observation": "mlagentbench.record.steps",
         "Run": "mlagentbench.launch.run",
         "Task": "mlagentbench.task.definition",
+        "annotate": "mlagentbench.evaluation.annotating",
         "audit": "mlagentbench.auditing.audit",
         "checkout": "mlagentbench.cli.reading",
         "compare": "mlagentbench.evaluation.groups",

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "fork": "Try something else from a step of a run.",
     "experiment": "Make many runs side by side: tasks, agents, models and seeds.",
     "show": "Read a run, or one step of it with the diff that it made.",
+    "annotate": "Correct what is said of a run: its failure mode, and its claims.",
     "compare": "Compare agents over their runs, with intervals.",
     "list": "List the tasks, or the runs.",
     "info": "Tell everything about a task.",

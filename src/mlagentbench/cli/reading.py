@@ -8,11 +8,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from mlagentbench.cli.annotating import tell_failure, tell_unsupported
 from mlagentbench.cli.finding import find_run
 from mlagentbench.cli.live import result_of
 from mlagentbench.cli.screen import Part, PlainScreen, Screen, Style
 from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
 from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.evaluation.verdicts import snapshot_at
 from mlagentbench.record import RunFolder
 from mlagentbench.record.events import (
@@ -87,6 +89,9 @@ def draw_run(screen: Screen, folder: RunFolder) -> None:
         screen.line(("not ended; go on with: ", "warn"), f"mlagentbench resume {folder.path}")
     else:
         tell_grade(screen, summary.grade)
+        profile = read_profile(folder)
+        tell_failure(screen, profile.failure)
+        tell_unsupported(screen, profile.claims)
     screen.line(("run     ", "label"), str(folder.path))
 
 
