@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mlagentbench.auditing import page
 from mlagentbench.auditing.overview import Row
@@ -12,7 +13,10 @@ from mlagentbench.cli.words import estimate, number, percent, verdict
 from mlagentbench.evaluation.groups import Group, undecided
 from mlagentbench.record import RunFolder
 from mlagentbench.record.summary import read_summary
-from mlagentbench.units import format_size
+from mlagentbench.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from mlagentbench.evaluation.stepwise import Stepwise
 
 
 def group_table(screen: Screen, groups: Sequence[Group]) -> None:
@@ -103,3 +107,51 @@ def run_table(screen: Screen, runs: Sequence[RunFolder]) -> None:
     screen.table(
         ["run", "task", "agent", ">seed", ">steps", "ended", ">score", ">improvement", "verdict"], rows
     )
+
+
+def step_tables(screen: Screen, runs: Sequence[Stepwise]) -> None:
+    """What each run was worth after each of its steps; of many runs, only their best and their last."""
+    if len(runs) == 1:
+        _every_point(screen, runs[0])
+    rows: list[list[Part]] = []
+    for each in runs:
+        last = each.points[-1] if each.points else None
+        rows.append(
+            [
+                each.run.name,
+                str(each.snapshots),
+                str(each.graded),
+                str(each.reused),
+                percent(last.improvement if last else None),
+                percent(each.best.improvement if each.best else None),
+                str(each.best.step) if each.best else "–",
+            ]
+        )
+    screen.table(
+        ["run", ">snapshots", ">graded now", ">same as others", ">at the end", ">at best", ">after step"],
+        rows,
+    )
+    for each in runs:
+        for problem in each.problems:
+            screen.line((f"{each.run.name}: {problem}", "bad"))
+
+
+def _every_point(screen: Screen, run: Stepwise) -> None:
+    rows: list[list[Part]] = [
+        [
+            str(point.step),
+            format_duration(point.elapsed),
+            f"{point.tokens:,}",
+            "unknown" if point.cost is None else f"{point.cost:.4g} $",
+            number(point.score),
+            percent(point.improvement),
+            ("success", "good")
+            if point.success
+            else ("no success", "dim")
+            if point.valid
+            else ("not valid", "bad"),
+        ]
+        for point in run.points
+    ]
+    screen.table(["step", ">time", ">tokens", ">cost", ">score", ">improvement", "verdict"], rows)
+    screen.line()

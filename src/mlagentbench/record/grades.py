@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import BaseModel, ValidationError
 
 from mlagentbench.errors import RecordError
@@ -29,4 +31,10 @@ def read_grades(folder: RunFolder) -> dict[str, Grade]:
 
 def remember_grade(folder: RunFolder, grade: Grade) -> None:
     """Keep a verdict; an earlier one on the same snapshot is replaced."""
-    write_model(folder.grades_file, _Grades(grades=read_grades(folder) | {grade.snapshot: grade}))
+    remember_grades(folder, [grade])
+
+
+def remember_grades(folder: RunFolder, grades: Iterable[Grade]) -> None:
+    """The same for several at once."""
+    new = {grade.snapshot: grade for grade in grades}
+    write_model(folder.grades_file, _Grades(grades=read_grades(folder) | new))

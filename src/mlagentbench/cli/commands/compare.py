@@ -39,7 +39,8 @@ def command(
 
     told = parse_cutoffs(cutoffs)
     found = compare(*places, folder=folder)
-    categories, dates, problems = [], [], []
+    categories, dates = [], []
+    problems: list[str] = []
     if by:
         from mlagentbench.evaluation.breakdown import by_category, by_date
         from mlagentbench.evaluation.groups import profiles_of
