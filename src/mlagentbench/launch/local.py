@@ -234,7 +234,6 @@ class Local:
                 self._onlooker.moved(self._board, work, "goes on" if going_on else "started")
         else:
             work.state = "running"
-            self._say(f"Measuring the {work.told}.")
         self._processes.start(self._numbers, order, share.cores)
 
     # What is heard of it.
