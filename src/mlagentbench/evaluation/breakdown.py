@@ -83,7 +83,7 @@ def by_category(profiles: Iterable[Profile]) -> list[ByCategory]:
     """For each agent and model, what it came to in each category."""
     return [
         ByCategory(agent, model, CATEGORIES.get(category, category), _slice(found))
-        for (agent, model), runs in _by_who(profiles)
+        for (agent, model), runs in runs_by_who(profiles)
         for category in (*CATEGORIES, *sorted({run.subject.category for run in runs} - CATEGORIES.keys()))
         if (found := [run for run in runs if run.subject.category == category])
     ]
@@ -91,7 +91,7 @@ def by_category(profiles: Iterable[Profile]) -> list[ByCategory]:
 
 def by_date(profiles: Iterable[Profile], cutoffs: Mapping[str, str] | None = None) -> list[ByDate]:
     """For each agent with a model, success on data from before and after the model's training cut-off."""
-    return [_by_date(agent, model, runs, cutoffs) for (agent, model), runs in _by_who(profiles) if model]
+    return [_by_date(agent, model, runs, cutoffs) for (agent, model), runs in runs_by_who(profiles) if model]
 
 
 def _by_date(agent: str, model: str, runs: Sequence[Profile], cutoffs: Mapping[str, str] | None) -> ByDate:
@@ -125,7 +125,7 @@ def _over_tasks(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
 
 
 def _slice(runs: Sequence[Profile]) -> Slice:
-    tasks = _by_task(runs)
+    tasks = runs_by_task(runs)
     gains = [[gain for run in task if (gain := run.gain) is not None] for task in tasks]
     return Slice(
         tasks=len(tasks),
@@ -136,17 +136,17 @@ def _slice(runs: Sequence[Profile]) -> Slice:
 
 
 def _rates(runs: Sequence[Profile]) -> list[float]:
-    return [fmean(run.success for run in task) for task in _by_task(runs)]
+    return [fmean(run.success for run in task) for task in runs_by_task(runs)]
 
 
-def _by_task(runs: Iterable[Profile]) -> list[list[Profile]]:
+def runs_by_task(runs: Iterable[Profile]) -> list[list[Profile]]:
     found: dict[tuple[str, str], list[Profile]] = {}
     for run in runs:
         found.setdefault((run.summary.task, run.summary.variant), []).append(run)
     return [found[key] for key in sorted(found)]
 
 
-def _by_who(profiles: Iterable[Profile]) -> list[tuple[tuple[str, str], list[Profile]]]:
+def runs_by_who(profiles: Iterable[Profile]) -> list[tuple[tuple[str, str], list[Profile]]]:
     found: dict[tuple[str, str], list[Profile]] = {}
     for profile in profiles:
         found.setdefault((profile.summary.agent, profile.summary.model), []).append(profile)
