@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlagentbench.environment.output import plain_text
 from mlagentbench.record.events import Event, ModelCalled, StepTaken
 
 LONGEST = 12_000
@@ -111,10 +112,10 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _prose(text: str) -> str:
-    """Without fenced code."""
+    """Without fenced code, and without what only steers a terminal."""
     kept: list[str] = []
     fence = ""
-    for line in text.split("\n"):
+    for line in plain_text(text).split("\n"):
         mark = line.lstrip()[:3]
         if mark in ("```", "~~~"):
             fence = "" if fence == mark else fence or mark
