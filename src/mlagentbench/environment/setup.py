@@ -28,7 +28,7 @@ from mlagentbench.record.grades import read_grades, remember_grade
 from mlagentbench.record.journal import Journal
 from mlagentbench.record.request import ChatBy, Host, Origin, RunLimits, RunRequest
 from mlagentbench.record.summary import summarise
-from mlagentbench.sandbox import Sandbox, Service, choose
+from mlagentbench.sandbox import Mount, Sandbox, Service, choose
 from mlagentbench.service.offering import Offer
 from mlagentbench.task.definition import Limits, Task
 from mlagentbench.task.layout import Layout, hidden_folders, layout, program_environment
@@ -63,8 +63,8 @@ class Setup:
     chat: ChatBy = ""
     own_chat: bool = False
     """Whether programs may chat whatever the task offers, with tools too: for a program that is the agent."""
-    folders: tuple[Path, ...] = ()
-    """What programs may read of the host besides, at its own path."""
+    mounts: tuple[Mount, ...] = ()
+    """What programs may see of the host besides."""
     devices: tuple[str, ...] = ()
     watch: Watch = field(default_factory=Silence)
     ask: Callable[[str], str] | None = None
@@ -104,7 +104,7 @@ class Setup:
             hidden=hidden_folders(),
             network=self.network,
             services=self.services,
-            mounts=mounts_of(self.folders),
+            mounts=self.mounts,
             devices=self.devices,
             ask=self.ask,
             on_output=self.watch.output,
@@ -317,7 +317,7 @@ def new_setup(
         services=tuple(options.get("services", ())),
         chat=_chat_by(loaded, models, options, watch),
         own_chat=options.get("own_chat", False),
-        folders=tuple(options.get("folders", ())),
+        mounts=mounts_of(options.get("folders", ())),
         devices=tuple(options.get("devices", ())),
         watch=watch,
         ask=options.get("ask"),
@@ -375,7 +375,7 @@ def recorded_setup(
         network=request.network,
         chat=request.chat,
         own_chat=own_chat,
-        folders=tuple(folders),
+        mounts=mounts_of(folders),
         devices=tuple(devices),
         watch=watch,
         ask=ask,

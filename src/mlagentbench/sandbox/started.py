@@ -18,6 +18,8 @@ class Started:
     def __init__(self, planner: Planner, job: Job, on_output: OutputSink, talks: bool = True) -> None:
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._letting_go = threading.Event()
+        self._over = threading.Event()
+        """Waited for instead of the thread, which looks as if it had ended when an interrupt comes meanwhile."""
         self._result: Result | None = None
         self._error: BaseException | None = None
         self._frozen_by_group = False
@@ -29,11 +31,10 @@ class Started:
             on_ready=self._letting_go.set,
             stays=True,
         )
-        self._thread = threading.Thread(target=self._supervise, name="sandbox", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._supervise, name="sandbox", daemon=True).start()
         self._letting_go.wait()
         if self._error:
-            self._thread.join()
+            self._over.wait()
             raise self._error
 
     def _supervise(self) -> None:
@@ -42,6 +43,7 @@ class Started:
         except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
             self._error = error
         finally:
+            self._over.set()
             self._letting_go.set()
             self._messages.put(None)
 
@@ -53,15 +55,14 @@ class Started:
             message = self._messages.get(timeout=seconds)
         except queue.Empty:
             self._supervisor.ask_stop(LimitReached("time", seconds))
-            self._thread.join()
+            self._over.wait()
             message = None
         if message is None:
             self._messages.put(None)
         return message
 
     def ended(self, seconds: float) -> bool:
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
+        return self._over.wait(seconds)
 
     def freeze(self) -> None:
         supervisor = self._supervisor
@@ -97,10 +98,10 @@ class Started:
 
     def kill(self, limit: LimitReached | None = None) -> None:
         self._supervisor.ask_stop(limit)
-        self._thread.join()
+        self._over.wait()
 
     def wait(self) -> Result:
-        self._thread.join()
+        self._over.wait()
         if self._error:
             raise self._error
         if self._result is None:
