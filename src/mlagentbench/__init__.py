@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from mlagentbench.environment.setup import make
     from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
+    from mlagentbench.evaluation.importing import import_runs
     from mlagentbench.evaluation.verdicts import grade, grade_file
     from mlagentbench.grading.grade import Grade
     from mlagentbench.launch.experiment import experiment
     from mlagentbench.launch.run import Run, fork, resume, run
     from mlagentbench.launch.verify import verify
     from mlagentbench.record.collecting import gc
+    from mlagentbench.record.exporting import export
     from mlagentbench.record.packing import pack, unpack
     from mlagentbench.record.steps import Action, Observation
     from mlagentbench.task.definition import Task
@@ -49,10 +51,12 @@ __all__ = [
     "compare",
     "doctor",
     "experiment",
+    "export",
     "fork",
     "gc",
     "grade",
     "grade_file",
+    "import_runs",
     "info",
     "list",
     "load_task",
@@ -82,10 +86,12 @@ __getattr__, __dir__ = attach(
         "compare": "mlagentbench.evaluation.groups",
         "doctor": "mlagentbench.cli.health",
         "experiment": "mlagentbench.launch.experiment",
+        "export": "mlagentbench.record.exporting",
         "fork": "mlagentbench.launch.run",
         "gc": "mlagentbench.record.collecting",
         "grade": "mlagentbench.evaluation.verdicts",
         "grade_file": "mlagentbench.evaluation.verdicts",
+        "import_runs": "mlagentbench.evaluation.importing",
         "info": "mlagentbench.cli.catalogue",
         "list": "mlagentbench.cli.catalogue",
         "load_task": "mlagentbench.task.registry",

@@ -101,7 +101,9 @@ class LiveWatch:
 def result_of(step: StepTaken) -> list[Part]:
     """One line of what came of a step."""
     observation = step.observation
-    text = how_it_ended(observation.execution) if observation.execution else shortened(observation.text, 100)
+    ran = observation.execution
+    known = ran is not None and (ran.exit_status is not None or ran.signal is not None or ran.limit)
+    text = how_it_ended(ran) if ran is not None and known else shortened(observation.text, 100)
     return [("✓ ", "good") if observation.ok else ("✗ ", "bad"), text]
 
 

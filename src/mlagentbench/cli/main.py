@@ -36,6 +36,8 @@ COMMANDS: dict[str, str] = {
     "checkout": "Write the files of a run, as they were at a step, into a new folder.",
     "pack": "Put a run with all that it needs into one file.",
     "unpack": "Put a packed run into a folder of runs.",
+    "export": "Write runs as other tools read them: Inspect's logs, or tables.",
+    "import": "Take in runs of the original benchmark.",
     "gc": "Free what deleted runs left behind.",
     "audit": "Prove that tasks can be solved, score rightly and do not leak.",
     "new-task": "Start a task of your own.",

@@ -130,7 +130,7 @@ def _draw_short_step(screen: Screen, step: StepTaken) -> None:
         (step.action.name, "name"),
         "  ",
         arguments_of(step.action),
-        (f"  {format_duration(step.seconds)}", "dim"),
+        (f"  {format_duration(step.seconds)}" if step.seconds else "", "dim"),
     )
     if step.observation.execution:
         for line in step.observation.text.splitlines()[:-1][-3:]:
@@ -153,7 +153,8 @@ def draw_step(screen: Screen, folder: RunFolder, index: int) -> None:
         screen.line(whole.read_text(encoding="utf-8", errors="replace"))
     else:
         screen.line(step.observation.text)
-    screen.line(*result_of(step), (f"  {format_duration(step.seconds)} in all", "dim"))
+    took = f"  {format_duration(step.seconds)} in all" if step.seconds else ""
+    screen.line(*result_of(step), (took, "dim"))
     for line in diff_lines(folder.store(), before, step.snapshot):
         screen.line(_coloured(line))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from mlagentbench.units import format_duration, format_size
 if TYPE_CHECKING:
     from mlagentbench.evaluation.statistics import Estimate
     from mlagentbench.record.events import ModelCalled
+    from mlagentbench.record.request import Imported
 
 _SHORT = 72
 
@@ -42,7 +44,8 @@ def call_in_words(call: ModelCalled) -> str:
     waited = f" after {format_duration(answer.waited)} of waiting" if answer.waited >= 1 else ""
     cut = ", cut at its budget" if answer.stop_reason == "length" else ""
     tokens = f"{answer.usage.input:,} tokens in, {answer.usage.output:,} out"
-    return f"{who}: {tokens}, {format_duration(answer.latency)}{waited}{cut}"
+    took = f", {format_duration(answer.latency)}" if answer.latency else ""
+    return f"{who}: {tokens}{took}{waited}{cut}"
 
 
 def _value(value: Any) -> str:
@@ -72,17 +75,35 @@ def head_of(screen: Screen, request: RunRequest) -> None:
     """The two lines that every picture of a run begins with."""
     who = f"{request.agent} · {request.model}" if request.model else request.agent
     network: Part = ("network on", "warn") if request.network else "network off"
+    sandbox = request.sandbox if request.imported is None else "none"
     screen.line(
         (request.task, "title"),
         f" ({request.variant})  ",
         (who, "name"),
-        f"  seed {request.seed}  sandbox {request.sandbox}, ",
+        f"  seed {request.seed}  sandbox {sandbox}, ",
         network,
         ("  " + request.id, "dim"),
     )
+    if request.imported is not None:
+        _tell_origin(screen, request.limits, request.imported)
+        return
     screen.line(("limits  ", "label"), limits_of(request.limits))
     if request.origin:
         screen.line(("forked  ", "label"), f"from {request.origin.run} after step {request.origin.step}")
+
+
+def _tell_origin(screen: Screen, limits: RunLimits, imported: Imported) -> None:
+    """What is known of a run that was made elsewhere, and what is not."""
+    steps = "steps not known" if limits.steps is None else f"{limits.steps} steps"
+    seconds = "time not known" if limits.time is None else format_duration(limits.time)
+    screen.line(("limits  ", "label"), f"{steps}, {seconds}")
+    when = time.strftime("%Y-%m-%d", time.localtime(imported.time))
+    screen.line(("imported ", "label"), f"on {when} from {imported.source}, where it ran without a sandbox")
+    if imported.unknown:
+        screen.line(("unknown ", "warn"), ", ".join(imported.unknown))
+    for word, sentences in (("missing ", imported.missing), ("damaged ", imported.damaged)):
+        for sentence in sentences:
+            screen.line((word, "warn"), sentence)
 
 
 def tell_grade(screen: Screen, grade: Grade | None) -> None:

@@ -402,7 +402,7 @@ def prepared_for(request: RunRequest, key: str | None, progress: Callable[[str],
         python=request.python or None,
         progress=progress,
     )
-    if prepared.digest != request.data_digest:
+    if prepared.digest != request.data_digest and not (request.imported and not request.data_digest):
         raise UsageError(
             f"The data of {request.task} ({request.variant}) are not those of the run any more: the task has "
             f"changed since. Its record can be shown, but the run cannot go on or be graded again."

@@ -48,7 +48,7 @@ def grade(
             folder.scratch,
             resource_limits(request.limits),
             progress,
-            request.network,
+            request.network and request.imported is None,
         )
         verdict = grader.grade(folder.store(), snapshot)
         remember_grade(folder, verdict)

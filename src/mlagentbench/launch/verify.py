@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,9 @@ def verify(
         return result
     steps = [event for event in history.events if isinstance(event, StepTaken)]
     result.checked.append(f"{len(history.events)} events in an unbroken chain, {len(steps)} steps")
+    if imported := folder.request().imported:
+        since = time.strftime("%Y-%m-%d", time.gmtime(imported.time))
+        result.checked.append(f"imported from {imported.source}: the chain holds only since then, {since}")
     if history.dropped:
         result.checked.append(f"a torn last line of {history.dropped} bytes, which `resume` drops")
     if [step.index for step in steps] != list(range(1, len(steps) + 1)):
@@ -90,12 +94,15 @@ def _check_grade(
     except RecordError as error:
         result.problems.append(str(error))
         return
+    request = folder.request()
+    if recorded is None and request.imported is not None:
+        result.checked.append("imported and not graded; a note in its record says why")
+        return
     if recorded is None:
         result.problems.append(
             f"The run has ended but was not graded; `mlagentbench grade {folder.path}` does it."
         )
         return
-    request = folder.request()
     scratch = folder.scratch
     try:
         prepared = prepared_for(request, key, progress)
@@ -105,7 +112,7 @@ def _check_grade(
             scratch,
             resource_limits(request.limits),
             progress,
-            request.network,
+            request.network and request.imported is None,
         )
         again = grader.grade(folder.store(), snapshot)
     except MLAgentBenchError as error:

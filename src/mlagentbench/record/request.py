@@ -48,6 +48,26 @@ class RunLimits(BaseModel):
     output: int = Field(ge=1)
 
 
+class Imported(BaseModel):
+    """Where a run comes from that another program made."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+    source: str
+    """The folder that it was read from."""
+    time: float
+    """When that was. Its record is chained since then, and not before."""
+    task: str = ""
+    """What its task was called there; empty where nothing told."""
+    missing: tuple[str, ...] = ()
+    """What the folder does not tell, a sentence each."""
+    damaged: tuple[str, ...] = ()
+    """What could not be read, or only in part, a sentence each."""
+    unknown: tuple[Literal["time", "tokens", "cost", "execution"], ...] = ()
+    """What is 0 or empty in the record because nobody knows it."""
+    flags: dict[str, Any] = Field(default_factory=dict)
+    """What its command line was told, by the names that it had there."""
+
+
 class RunRequest(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
     format: int = 1
@@ -94,3 +114,6 @@ class RunRequest(BaseModel):
     limits: RunLimits
     host: Host
     origin: Origin | None = None
+    imported: Imported | None = None
+    """Where the run was not made by this package. What is said of its machine, its limits and its data is then what is
+    known of them, and what it is graded with."""

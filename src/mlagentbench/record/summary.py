@@ -48,6 +48,9 @@ class Summary(BaseModel):
     waited: float = 0.0
     """Seconds spent on failed requests to models, and between them."""
     grade: Grade | None = None
+    imported: bool = False
+    unknown: tuple[str, ...] = ()
+    """Of an imported run: what is 0 above because nobody knows it."""
 
 
 def summarise(folder: RunFolder) -> Summary:
@@ -68,6 +71,7 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
     calls = [event for event in history.events if isinstance(event, ModelCalled)]
     answers = [call.completion for call in calls if call.completion]
     costs = [call.cost for call in calls if call.completion]
+    unpriced = request.imported is not None and "cost" in request.imported.unknown
     return Summary(
         run=request.id,
         task=request.task,
@@ -93,10 +97,12 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
         tokens_in=sum(answer.usage.input for answer in answers),
         tokens_out=sum(answer.usage.output for answer in answers),
         tokens_cached=sum(answer.usage.cached for answer in answers),
-        cost=None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
+        cost=None if unpriced or None in costs else sum(cost or 0.0 for cost in costs),
         model_seconds=sum(answer.latency for answer in answers),
         waited=sum(answer.waited for answer in answers),
         grade=read_grades(folder).get(ended.snapshot) if ended else None,
+        imported=request.imported is not None,
+        unknown=request.imported.unknown if request.imported else (),
     )
 
 

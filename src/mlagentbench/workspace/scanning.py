@@ -47,12 +47,16 @@ def settle(fresh: Fresh) -> Fresh:
 
 class Scan:
     """One pass. `absorb` takes in an open file that may have the hash that it is told, and gives its hash and
-    size; `fresh` gathers the files that were read."""
+    size; `fresh` gathers the files that were read. What its mode forbids to read is made readable for as long as that
+    takes, or, where the folder is not the harness's to change, not kept."""
 
-    def __init__(self, absorb: Callable[[int, str], tuple[str, int]], max_file: int) -> None:
+    def __init__(
+        self, absorb: Callable[[int, str], tuple[str, int]], max_file: int, *, may_change: bool = True
+    ) -> None:
         self.fresh: Fresh = []
         self._absorb = absorb
         self._max_file = max_file
+        self._may_change = may_change
 
     def folder(
         self, descriptor: int, mode: int, old: Node | None, place: Place = _NOWHERE, depth: int = 0
@@ -123,6 +127,10 @@ class Scan:
                 )
         except FileNotFoundError:
             return None
+        except PermissionError:
+            if self._may_change:
+                raise
+            new = Node("unkept", mode, target="its mode forbids to read it")
         if old is not None and old.looks_like(new):
             new = old
         self.fresh.append((new, key_of(status)))
@@ -132,7 +140,7 @@ class Scan:
         self, folder: int, name: str, mode: int, old: Node | None, place: Place, depth: int
     ) -> Node | None:
         old = old if old is not None and old.kind == "folder" else None
-        if mode & 0o500 == 0o500:
+        if mode & 0o500 == 0o500 or not self._may_change:
             descriptor = os.open(name, LISTING_FLAGS, dir_fd=folder)
             try:
                 return self.folder(descriptor, mode, old, place, depth + 1)
@@ -148,7 +156,10 @@ class Scan:
         if status.st_size > self._max_file:
             limit = f"larger than {format_size(self._max_file)}"
             return Node("unkept", mode, status.st_size, target=limit), status
-        descriptor = _open_whatever_its_mode(folder, name, mode)
+        if self._may_change:
+            descriptor = _open_whatever_its_mode(folder, name, mode)
+        else:
+            descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
         try:
             status = os.fstat(descriptor)
             expected = old.hash if old is not None and old.kind == "file" else ""
