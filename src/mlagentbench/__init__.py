@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from mlagentbench.environment.setup import make
     from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
+    from mlagentbench.evaluation.paper import published
+    from mlagentbench.evaluation.stepwise import grade_steps
     from mlagentbench.evaluation.importing import import_runs
     from mlagentbench.evaluation.verdicts import grade, grade_file
     from mlagentbench.grading.grade import Grade
+    from mlagentbench.launch.applying import apply
+    from mlagentbench.launch.assisting import assist
     from mlagentbench.launch.experiment import experiment
     from mlagentbench.launch.run import Run, fork, resume, run
     from mlagentbench.launch.verify import verify
@@ -46,6 +50,8 @@ __all__ = [
     "Task",
     "__version__",
     "annotate",
+    "apply",
+    "assist",
     "audit",
     "checkout",
     "compare",
@@ -56,6 +62,7 @@ __all__ = [
     "gc",
     "grade",
     "grade_file",
+    "grade_steps",
     "import_runs",
     "info",
     "list",
@@ -64,6 +71,7 @@ __all__ = [
     "new_task",
     "pack",
     "prepare",
+    "published",
     "resume",
     "run",
     "show",
@@ -81,6 +89,8 @@ __getattr__, __dir__ = attach(
         "Run": "mlagentbench.launch.run",
         "Task": "mlagentbench.task.definition",
         "annotate": "mlagentbench.evaluation.annotating",
+        "apply": "mlagentbench.launch.applying",
+        "assist": "mlagentbench.launch.assisting",
         "audit": "mlagentbench.auditing.audit",
         "checkout": "mlagentbench.cli.reading",
         "compare": "mlagentbench.evaluation.groups",
@@ -91,6 +101,7 @@ __getattr__, __dir__ = attach(
         "gc": "mlagentbench.record.collecting",
         "grade": "mlagentbench.evaluation.verdicts",
         "grade_file": "mlagentbench.evaluation.verdicts",
+        "grade_steps": "mlagentbench.evaluation.stepwise",
         "import_runs": "mlagentbench.evaluation.importing",
         "info": "mlagentbench.cli.catalogue",
         "list": "mlagentbench.cli.catalogue",
@@ -99,6 +110,7 @@ __getattr__, __dir__ = attach(
         "new_task": "mlagentbench.task.new",
         "pack": "mlagentbench.record.packing",
         "prepare": "mlagentbench.cli.catalogue",
+        "published": "mlagentbench.evaluation.paper",
         "resume": "mlagentbench.launch.run",
         "run": "mlagentbench.launch.run",
         "show": "mlagentbench.cli.reading",

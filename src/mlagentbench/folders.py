@@ -1,4 +1,4 @@
-"""Where this package keeps what can be made again."""
+"""Where this package keeps things: what can be made again, and what cannot."""
 
 from __future__ import annotations
 
@@ -16,3 +16,15 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "mlagentbench"
     return Path.home() / ".cache" / "mlagentbench"
+
+
+def state_folder() -> Path:
+    """Where runs on people's own problems lie unless somebody says where: `$MLAGENTBENCH_STATE`, or where what programs
+    must keep belongs."""
+    if own := os.environ.get("MLAGENTBENCH_STATE"):
+        return Path(own).expanduser().absolute()
+    if (xdg := os.environ.get("XDG_STATE_HOME")) and Path(xdg).is_absolute():
+        return Path(xdg) / "mlagentbench"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "mlagentbench"
+    return Path.home() / ".local" / "state" / "mlagentbench"

@@ -23,6 +23,8 @@ COMMANDS: dict[str, str] = {
     "run": "Let an agent work on a task, watch it, and grade what it leaves.",
     "resume": "Go on with a run that was stopped or killed.",
     "fork": "Try something else from a step of a run.",
+    "assist": "Let an agent help you with a project of your own, on a copy of it.",
+    "apply": "Bring what a run of `assist` changed into your own folder.",
     "experiment": "Make many runs side by side: tasks, agents, models and seeds.",
     "show": "Read a run, or one step of it with the diff that it made.",
     "annotate": "Correct what is said of a run: its failure mode, and its claims.",

@@ -87,7 +87,7 @@ def draw_run(screen: Screen, folder: RunFolder) -> None:
     summary = read_summary(folder)
     if not summary.ended:
         screen.line(("not ended; go on with: ", "warn"), f"mlagentbench resume {folder.path}")
-    else:
+    elif request.own is None:
         tell_grade(screen, summary.grade)
         profile = read_profile(folder)
         tell_failure(screen, profile.failure)
@@ -156,7 +156,7 @@ def draw_step(screen: Screen, folder: RunFolder, index: int) -> None:
     took = f"  {format_duration(step.seconds)} in all" if step.seconds else ""
     screen.line(*result_of(step), (took, "dim"))
     for line in diff_lines(folder.store(), before, step.snapshot):
-        screen.line(_coloured(line))
+        screen.line(coloured(line))
 
 
 def step_at(folder: RunFolder, index: int) -> tuple[str, StepTaken]:
@@ -170,15 +170,22 @@ def step_at(folder: RunFolder, index: int) -> tuple[str, StepTaken]:
 def diff_lines(store: Store, before: str, after: str) -> Iterator[str]:
     """What changed between two snapshots, as a unified diff; what is no text is told in a sentence."""
     for change in diff(store, before, after):
-        old, new = _lines(store, before, change.before), _lines(store, after, change.after)
-        if old is None or new is None:
-            yield f"{change.kind}: {_described(change)}"
-        else:
-            names = (
-                f"a/{change.path}" if change.before else "/dev/null",
-                f"b/{change.path}" if change.after else "/dev/null",
-            )
-            yield from (line.rstrip("\n") for line in difflib.unified_diff(old, new, *names))
+        yield from change_lines(store, before, after, change)
+
+
+def change_lines(store: Store, before: str, after: str, change: Change) -> Iterator[str]:
+    """One of these changes."""
+    old, new = _lines(store, before, change.before), _lines(store, after, change.after)
+    if old is None or new is None:
+        yield f"{change.kind}: {described(change)}"
+        return
+    names = (
+        f"a/{change.path}" if change.before else "/dev/null",
+        f"b/{change.path}" if change.after else "/dev/null",
+    )
+    yield from (line.rstrip("\n") for line in difflib.unified_diff(old, new, *names))
+    if change.before and change.after and change.before.mode != change.after.mode:
+        yield f"mode of {change.path}: {change.before.mode:o} becomes {change.after.mode:o}"
 
 
 def _lines(store: Store, snapshot: str, entry: Entry | None) -> list[str] | None:
@@ -190,7 +197,7 @@ def _lines(store: Store, snapshot: str, entry: Entry | None) -> list[str] | None
     return None if b"\0" in data else data.decode("utf-8", "replace").splitlines(keepends=True)
 
 
-def _described(change: Change) -> str:
+def described(change: Change) -> str:
     entry = change.after or change.before
     assert entry is not None
     size = f", {format_size(entry.size)}" if entry.kind == "file" else ""
@@ -198,7 +205,7 @@ def _described(change: Change) -> str:
     return f"{change.path}{target} ({entry.kind}{size})"
 
 
-def _coloured(line: str) -> Part:
+def coloured(line: str) -> Part:
     if line.startswith(("---", "+++", "@@")):
         return (line, "name")
     return (line, "good" if line.startswith("+") else "bad" if line.startswith("-") else "")

@@ -57,6 +57,22 @@ def cleaned(text: str) -> str:
     return plain_text(text.encode("utf-8", "backslashreplace").decode()).translate(_ALSO_STEERING)
 
 
+def visible(text: str) -> str:
+    """`text` with what cannot be seen, or steers a terminal, written out: `\\x1b`. For what somebody is to agree to."""
+    return "\n".join(map(_visible_line, text.split("\n")))
+
+
+def _visible_line(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(c if c == "\t" or c.isprintable() else _written_out(c) for c in line)
+
+
+def _written_out(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def _split(part: Part) -> tuple[str, Style]:
     return (part, "") if isinstance(part, str) else part
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mlagentbench.environment.actions.registry import perform
+from mlagentbench.environment.consent import perform_with
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.repl import Repl
 from mlagentbench.errors import PathRefusedError, UsageError
@@ -39,6 +41,10 @@ _DEEPEST = 50
 """Lists in lists, in an action's arguments."""
 _LARGEST_NUMBER = 1024
 """Bits."""
+NOTHING_TO_GRADE = (
+    "There is nothing to grade: this is a run on a person's own problem. `mlagentbench show` tells what was done, and "
+    "`mlagentbench apply` brings it into their folder."
+)
 
 
 class Environment:
@@ -189,7 +195,12 @@ class Environment:
         run.bench.step = self._steps + 1
         self._setup.watch.action(self._steps + 1, action)
         with run.bench.acting():
-            outcome = perform(run.bench, action, self._setup.actions)
+            if self._setup.person is None:
+                outcome = perform(run.bench, action, self._setup.actions)
+            else:
+                outcome = perform_with(
+                    self._setup.person, run.bench, action, self._setup.actions, run.journal.last_snapshot()
+                )
         taken = self._record(action, outcome, started)
         self._setup.watch.step(taken, replayed=False)
         if outcome.interrupted:
@@ -277,14 +288,18 @@ class Environment:
     def grade(self) -> Grade:
         """The verdict on the workspace as it is now. Asking before the end is kept in the record, so that everybody
         can see whether an agent was steered by hidden answers."""
+        if self._setup.own is not None:
+            raise UsageError(NOTHING_TO_GRADE)
         if self._run.journal.ended is None:
             self._run.journal.append(
                 Note(text=f"Graded on request after step {self._steps}, before the end.")
             )
-        return self._run.grade(self._snapshot)
+        grade = self._run.grade(self._snapshot)
+        assert grade is not None
+        return grade
 
-    def finish(self, reason: EndReason, detail: str = "") -> Grade:
-        """End the run: a last snapshot, always; the verdict on it, always."""
+    def finish(self, reason: EndReason, detail: str = "") -> Grade | None:
+        """End the run: a last snapshot, always; the verdict on it, wherever there is something to grade."""
         run = self._run
         run.bench.close()
         if run.journal.ended is None:
@@ -298,6 +313,10 @@ class Environment:
         grade = run.grade(self._snapshot)
         run.conclude()
         return grade
+
+    def taken_up_again(self, folder: RunFolder) -> Environment:
+        """An environment for the same run, from what the record says of it. This one must be suspended."""
+        return Environment(replace(self._setup, folder=folder))
 
     def suspend(self) -> None:
         """Let go of the run without ending it; it can be resumed."""

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from mlagentbench.environment.actions.registry import shown_actions
+from mlagentbench.environment.consent import Person
 from mlagentbench.environment.desk import Desk
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import changed_limits, resource_limits, run_limits
 from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.offering import Chat, Offering
+from mlagentbench.environment.own import module_path, own_layout, own_prepared, own_text
 from mlagentbench.environment.sharing import mounts_of
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
@@ -26,7 +28,7 @@ from mlagentbench.grading import Grade
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.grades import read_grades, remember_grade
 from mlagentbench.record.journal import Journal
-from mlagentbench.record.request import ChatBy, Host, Origin, RunLimits, RunRequest
+from mlagentbench.record.request import ChatBy, Host, Origin, OwnProblem, RunLimits, RunRequest
 from mlagentbench.record.summary import summarise
 from mlagentbench.sandbox import Mount, Sandbox, Service, choose
 from mlagentbench.service.offering import Offer
@@ -68,6 +70,10 @@ class Setup:
     devices: tuple[str, ...] = ()
     watch: Watch = field(default_factory=Silence)
     ask: Callable[[str], str] | None = None
+    person: Person | None = None
+    """Asked before anything is changed, run or ended."""
+    own: OwnProblem | None = None
+    """What is worked on instead of a task."""
     origin: Origin | None = None
     label: str = ""
     folder: RunFolder | None = None
@@ -84,14 +90,15 @@ class Setup:
         journal = Journal(folder)
         if folder.scratch.exists():
             remove_tree(folder.scratch)
-        plan = layout(self.prepared)
+        plan = layout(self.prepared) if self.own is None else own_layout(self.own)
+        seen_as = self.sandbox.workspace_path(folder.workspace)
         workspace = Workspace(
             folder.workspace,
             store,
             plan.read_only,
             link_read_only=self.sandbox.links_read_only(),
             max_file=self.limits.disk,
-            seen_as=self.sandbox.workspace_path(folder.workspace),
+            seen_as=seen_as,
         )
         bench = Workbench(
             workspace=workspace,
@@ -100,19 +107,23 @@ class Setup:
             limits=self.limits,
             outputs=folder.outputs,
             scratch=folder.scratch,
-            environment=program_environment(request.seed),
+            environment=program_environment(request.seed) | module_path(self.own, seen_as),
             hidden=hidden_folders(),
             network=self.network,
             services=self.services,
             mounts=self.mounts,
             devices=self.devices,
-            ask=self.ask,
+            ask=self.ask if self.person is None else self.person.help,
             on_output=self.watch.output,
         )
         shown = Limits(
             steps=self.limits.steps, time=self.limits.time, execution_time=self.limits.execution_time
         )
-        problem = problem_text(self.prepared.task, self.prepared.variant, shown)
+        problem = (
+            problem_text(self.prepared.task, self.prepared.variant, shown)
+            if self.own is None
+            else own_text(self.own)
+        )
         started, spent = time.monotonic(), journal.elapsed()
         models, price = self.models.open(self.watch)
         desk = Desk(
@@ -129,7 +140,7 @@ class Setup:
         bench.problem = problem
         bench.about = self.about()
         inherited = request.origin.step if request.origin else 0
-        grader = partial(self.grader, folder)
+        grader = partial(self.grader, folder) if self.own is None else None
         return OpenRun(folder, journal, store, bench, desk, plan, grader, problem, inherited)
 
     def about(self) -> dict[str, str]:
@@ -177,7 +188,7 @@ class Setup:
             created=time.time(),
             version=__version__,
             task=task.id,
-            task_folder="" if in_suite(task) else str(task.folder.absolute()),
+            task_folder="" if in_suite(task) or self.own else str(task.folder.absolute()),
             variant=self.prepared.variant,
             data_seed=self.prepared.seed,
             data_digest=self.prepared.digest,
@@ -193,6 +204,7 @@ class Setup:
             actions=self.actions,
             limits=self.limits,
             host=this_host(),
+            own=self.own,
             origin=self.origin,
         )
         return self.models.entered_in(request)
@@ -208,7 +220,8 @@ class OpenRun:
     bench: Workbench
     desk: Desk
     plan: Layout
-    grader: Callable[[], Grader]
+    grader: Callable[[], Grader] | None
+    """None where there is nothing to grade."""
     problem: str
     inherited: int
     """Steps that a fork has from the run that it was forked from."""
@@ -220,8 +233,10 @@ class OpenRun:
         self.plan.lay(self.folder.workspace)
         self.bench.workspace.lay_placeholders()
 
-    def grade(self, snapshot: str) -> Grade:
+    def grade(self, snapshot: str) -> Grade | None:
         """The verdict on a snapshot; the same bytes are graded once."""
+        if self.grader is None:
+            return None
         known = read_grades(self.folder).get(snapshot)
         if known is None:
             known = self.grader().grade(self.store, snapshot)
@@ -350,12 +365,18 @@ def recorded_setup(
     devices: Iterable[str] = (),
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
+    person: Person | None = None,
     replays: bool = True,
     own_chat: bool = False,
     folders: Iterable[Path] = (),
 ) -> Setup:
     """What a recorded run was started with, and what the user now says instead."""
     request = folder.request()
+    if request.own is not None and request.own.asks and person is None:
+        raise UsageError(
+            "This run asks a person before it changes or runs something; go on with "
+            f"`mlagentbench assist --resume {folder.path}`."
+        )
     watch = watch or Silence()
     prepared = prepared_for(request, key, watch.note)
     models = ModelChoice.of(request)
@@ -379,6 +400,8 @@ def recorded_setup(
         devices=tuple(devices),
         watch=watch,
         ask=ask,
+        person=person,
+        own=request.own,
         origin=request.origin,
         label=request.label,
         folder=folder,
@@ -388,6 +411,8 @@ def recorded_setup(
 
 def prepared_for(request: RunRequest, key: str | None, progress: Callable[[str], None]) -> Prepared:
     """The data that a recorded run was of; refused if they cannot be had or have become others."""
+    if request.own is not None:
+        return own_prepared(request.own, request.python)
     if request.data_key != key_mark(key):
         raise UsageError(
             f"This run's data were made {'with a key' if request.data_key else 'without a key'}; "

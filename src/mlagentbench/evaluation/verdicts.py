@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from mlagentbench.environment.environment import NOTHING_TO_GRADE
 from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.environment.setup import prepared_for
 from mlagentbench.errors import UsageError
@@ -38,6 +39,8 @@ def grade(
     """
     folder = RunFolder.open(run)
     request = folder.request()
+    if request.own is not None:
+        raise UsageError(NOTHING_TO_GRADE)
     snapshot = snapshot_at(folder, step)
     prepared = prepared_for(request, key, progress)
     folder.lock()

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from mlagentbench.agent.spec import Agent, build_agent, needs_of
 from mlagentbench.environment import Environment, Options, Watch
+from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.setup import new_setup, recorded_setup
@@ -50,7 +51,7 @@ def run(
     """
     built, kept = build_agent(agent, settings or {})
     models = ModelChoice(act=model) if isinstance(model, str) else model
-    return _drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
+    return drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
 
 
 def _with_needs(agent: Agent, options: Options) -> Options:
@@ -74,6 +75,7 @@ def resume(
     devices: Iterable[str] = (),
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
+    person: Person | None = None,
 ) -> Run:
     """Go on with a run that was stopped or killed. One that has ended is only graded, if it was not.
 
@@ -93,10 +95,11 @@ def resume(
         devices=devices,
         watch=watch,
         ask=ask,
+        person=person,
         own_chat=needs.chat,
         folders=needs.folders,
     )
-    return _drive(Environment(setup), built)
+    return drive(Environment(setup), built)
 
 
 def fork(
@@ -166,7 +169,7 @@ def fork(
         own_chat=needs.chat,
         folders=needs.folders,
     )
-    return _drive(Environment(setup), built)
+    return drive(Environment(setup), built)
 
 
 def _up_to(events: Sequence[Event], step: int) -> list[Event]:
@@ -181,25 +184,33 @@ def _up_to(events: Sequence[Event], step: int) -> list[Event]:
     return kept[:end]
 
 
-def _drive(env: Environment, agent: Agent) -> Run:
+def drive(env: Environment, agent: Agent) -> Run:
     """Let the agent act until it or the environment is done, and end the run as what it was.
 
     What stops the harness leaves the run resumable. What goes wrong in the agent ends it, and is recorded and graded.
     """
-    with env:
-        env.reset()
-        folder = env.folder
-        try:
-            if not env.ended:
-                agent.run(env)
-        except MLAgentBenchError:
-            raise
-        except Exception as error:
-            # Agents are other people's code: what they raise ends their run. What the harness raises is a defect.
-            if _came_from_the_harness(error):
+    folder: RunFolder | None = None
+    try:
+        with env:
+            env.reset()
+            folder = env.folder
+            try:
+                if not env.ended:
+                    agent.run(env)
+            except MLAgentBenchError:
                 raise
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            env.finish("error", f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+            except Exception as error:
+                # Agents are other people's code: what they raise ends their run. What the harness raises is a defect.
+                if _came_from_the_harness(error):
+                    raise
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                env.finish("error", f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+    except EndedByPersonError:
+        if folder is None:
+            raise KeyboardInterrupt from None
+        with env.taken_up_again(folder) as rest:
+            rest.reset()
+            rest.finish("stopped", "The person ended it.")
     return Run(folder.path, read_summary(folder))
 
 

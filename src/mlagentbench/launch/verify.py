@@ -68,6 +68,8 @@ def verify(
     ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
     if ended is None:
         result.checked.append("the run has not ended; `resume` goes on with it")
+    elif folder.request().own is not None:
+        result.checked.append("a person's own problem, so there is nothing to grade")
     elif regrade and not result.problems:
         _check_grade(folder, ended.snapshot, key, progress, result)
     _check_summary(folder, result)

@@ -48,6 +48,23 @@ class RunLimits(BaseModel):
     output: int = Field(ge=1)
 
 
+class OwnProblem(BaseModel):
+    """A person's own folder and what they want done with it, instead of a task."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+    folder: str
+    """The original, which the run works on a copy of."""
+    wish: str
+    asks: bool = True
+    """Whether the person is asked before something is changed or run."""
+    shown: tuple[str, ...] = ()
+    """What is shown read-only, from where it lies, instead of being copied; paths in the folder."""
+    left_out: tuple[str, ...] = ()
+    """What is neither copied nor shown."""
+    modules: tuple[str, ...] = ()
+    """Folders of it in which Python looks for modules, before the installed ones."""
+
+
 class Imported(BaseModel):
     """Where a run comes from that another program made."""
 
@@ -113,6 +130,8 @@ class RunRequest(BaseModel):
     """The actions shown to the agent."""
     limits: RunLimits
     host: Host
+    own: OwnProblem | None = None
+    """Where a person's own problem is worked on: what it is. The rest of what is said of a task is then empty."""
     origin: Origin | None = None
     imported: Imported | None = None
     """Where the run was not made by this package. What is said of its machine, its limits and its data is then what is

@@ -267,8 +267,9 @@ class Task:
 
     definition: Definition
     folder: Path
-    origin: Literal["native", "original"] = "native"
-    """`original`: a folder of the 2023 benchmark (`env/`, `scripts/`), as it is; its code is foreign."""
+    origin: Literal["native", "original", "own"] = "native"
+    """`original`: a folder of the 2023 benchmark (`env/`, `scripts/`), as it is; its code is foreign. `own`: a person's
+    own problem, of which nothing is prepared or graded."""
 
     @property
     def name(self) -> str:

@@ -55,6 +55,12 @@ def interpreter_for(
         return _read_ready(folder) or _build(folder, requirements, progress or silent, lock)
 
 
+def persons_interpreter(python: str) -> Interpreter:
+    """The interpreter of a person whose own problem is worked on. It may hold this package: there is no answer to
+    find, and the sandbox hides the package anyway."""
+    return _own(python, may_hold_harness=True)
+
+
 def find_interpreter(requirements: Sequence[str], python: str | None = None) -> Interpreter | None:
     """The same, if it is ready; nothing is built."""
     return _own(python) if python is not None else _read_ready(_folder_for(requirements))
@@ -121,7 +127,7 @@ def _read_ready(folder: Path) -> Interpreter | None:
     return Interpreter(python, tuple(map(Path, content["roots"])))
 
 
-def _own(python: str) -> Interpreter:
+def _own(python: str, *, may_hold_harness: bool = False) -> Interpreter:
     """The user's interpreter. It is asked once; what it said is kept until it or its folders change."""
     found_at = shutil.which(python)
     if found_at is None:
@@ -133,21 +139,22 @@ def _own(python: str) -> Interpreter:
     kept = _read_own(kept_at)
     if kept is None:
         found = _probe(file)
-        if found["holds_harness"]:
-            raise PreparationError(
-                f"{file} has mlagentbench installed, so an agent could read the solutions with it; "
-                "name an interpreter without it, or leave --python out."
-            )
         roots = _roots(Path(found["python"]), found)
         stamps = {path: _stamp(path) for path in (str(file), found["python"], *found["path"])}
         kept = {
             "format": _FORMAT,
             "python": found["python"],
             "roots": list(map(str, roots)),
+            "holds_harness": found["holds_harness"],
             "stamps": stamps,
         }
         kept_at.parent.mkdir(parents=True, exist_ok=True)
         write_durably(kept_at, json.dumps(kept, indent=1).encode())
+    if kept.get("holds_harness") and not may_hold_harness:
+        raise PreparationError(
+            f"{file} has mlagentbench installed, so an agent could read the solutions with it; "
+            "name an interpreter without it, or leave --python out."
+        )
     return Interpreter(Path(kept["python"]), tuple(map(Path, kept["roots"])))
 
 

@@ -182,6 +182,12 @@ class Workspace:
         self._root = self._last = root
         return Snapshot(root.hash, changes, tuple(notes))
 
+    def preview(self) -> Snapshot:
+        """What a snapshot would be now. Only where nothing was executed since the last one: nothing is scanned."""
+        root = self._root or self._last
+        save(self.store, root)
+        return Snapshot(root.hash, diff_nodes(self._last, root, lambda node: node.children or {}), ())
+
     def adopt(self, name: str) -> None:
         """Take it that the workspace holds what snapshot `name` holds; the next scan checks every file."""
         self.store.lock_shared()

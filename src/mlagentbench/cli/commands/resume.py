@@ -43,6 +43,11 @@ def command(
 
     found = find_run(run, folder)
     request = found.request()
+    if request.own is not None:
+        from mlagentbench.cli.assisting import go_on
+
+        done = go_on(found, yes=False, as_json=as_json, sandbox=sandbox, limits=limits, calls=calls)
+        raise click.exceptions.Exit(0 if done else 1)
     o.warn_of_gaps(sandbox or request.sandbox, request.network)
     o.find_own_agents(request.agent)
     screen = open_screen(json=as_json)

@@ -29,7 +29,7 @@ class ListFiles(Arguments):
     dir_path: str = Field(".", description="a folder in the workspace, such as . or data")
 
 
-@action("List Files", ListFiles, shown=True)
+@action("List Files", ListFiles, shown=True, effect="reads")
 def list_files(bench: Workbench, args: ListFiles) -> Outcome:
     """List what is in a folder of the workspace, with sizes; read-only entries are marked."""
     entries = bench.workspace.list(args.dir_path)
@@ -67,7 +67,7 @@ class ReadFile(Arguments):
     file_name: str = Field(description="a file in the workspace")
 
 
-@action("Read File", ReadFile)
+@action("Read File", ReadFile, effect="reads")
 def read_file(bench: Workbench, args: ReadFile) -> Outcome:
     """Read a whole text file. For long scripts, Inspect Script Lines shows a part of it."""
     data = bench.workspace.read(args.file_name, LARGEST_FILE)
@@ -90,7 +90,7 @@ class WriteFile(Arguments):
     content: str = Field(description="all of its new content")
 
 
-@action("Write File", WriteFile)
+@action("Write File", WriteFile, effect="changes")
 def write_file(bench: Workbench, args: WriteFile) -> Outcome:
     """Write a file; what it held before is replaced."""
     bench.workspace.write(args.file_name, args.content.encode())
@@ -102,7 +102,7 @@ class AppendFile(Arguments):
     content: str = Field(description="what is put at its end")
 
 
-@action("Append File", AppendFile)
+@action("Append File", AppendFile, effect="changes")
 def append_file(bench: Workbench, args: AppendFile) -> Outcome:
     """Put text at the end of a file."""
     bench.workspace.append(args.file_name, args.content.encode())
@@ -114,7 +114,7 @@ class CopyFile(Arguments):
     destination: str = Field(description="where the copy goes, in the workspace")
 
 
-@action("Copy File", CopyFile, shown=True)
+@action("Copy File", CopyFile, shown=True, effect="changes")
 def copy_file(bench: Workbench, args: CopyFile) -> Outcome:
     """Copy a file or a folder to another place in the workspace."""
     bench.workspace.copy(args.source, args.destination)
@@ -129,7 +129,7 @@ class InspectScriptLines(Arguments):
     )
 
 
-@action("Inspect Script Lines", InspectScriptLines, shown=True)
+@action("Inspect Script Lines", InspectScriptLines, shown=True, effect="reads")
 def inspect_script_lines(bench: Workbench, args: InspectScriptLines) -> Outcome:
     """Show some lines of a script, for a precise look at one part of it."""
     if args.end_line_number < args.start_line_number:
@@ -157,7 +157,7 @@ class UndoEditScript(Arguments):
     script_name: str = Field(description="the script whose last edit is to be undone")
 
 
-@action("Undo Edit Script", UndoEditScript, shown=True)
+@action("Undo Edit Script", UndoEditScript, shown=True, effect="changes")
 def undo_edit_script(bench: Workbench, args: UndoEditScript) -> Outcome:
     """Set a script back to what it was before its last edit. It can be done again for the edit before that."""
     name = bench.workspace.normalise(args.script_name)

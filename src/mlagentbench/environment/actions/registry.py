@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,6 +26,9 @@ class Arguments(BaseModel):
 
 A = TypeVar("A", bound=Arguments)
 
+Effect = Literal["reads", "changes", "runs", "ends"]
+"""What an action does to the workspace: nothing, edits by the harness, whatever a program does, or it ends the run."""
+
 
 @dataclass(frozen=True)
 class ActionType(Generic[A]):
@@ -36,6 +39,7 @@ class ActionType(Generic[A]):
     """Whether it is in the prompt by default; one that is not is accepted all the same, unless it `needs_showing`."""
     needs_showing: bool
     needs_model: bool
+    effect: Effect
 
     @property
     def description(self) -> str:
@@ -72,11 +76,12 @@ def action(
     shown: bool = False,
     needs_showing: bool = False,
     needs_model: bool = False,
+    effect: Effect = "runs",
 ) -> Callable[[Callable[[Workbench, A], Outcome]], Callable[[Workbench, A], Outcome]]:
     """Register the decorated function as the action `name`; its docstring is what agents read."""
 
     def register(perform: Callable[[Workbench, A], Outcome]) -> Callable[[Workbench, A], Outcome]:
-        _ACTIONS[name] = ActionType(name, arguments, perform, shown, needs_showing, needs_model)
+        _ACTIONS[name] = ActionType(name, arguments, perform, shown, needs_showing, needs_model, effect)
         return perform
 
     return register
@@ -109,8 +114,28 @@ def shown_actions(
     )
 
 
+@dataclass(frozen=True)
+class Understood(Generic[A]):
+    """An action that exists, with arguments that fit."""
+
+    kind: ActionType[A]
+    arguments: A
+
+    def perform(self, bench: Workbench) -> Outcome:
+        try:
+            return self.kind.perform(bench, self.arguments)
+        except PathRefusedError as error:
+            return refused(str(error))
+
+
 def perform(bench: Workbench, action: Action, shown: Iterable[str]) -> Outcome:
     """Do what `action` asks for. An agent's mistake is an outcome in words; a defect of ours is an exception."""
+    understood = understand(action, shown)
+    return understood if isinstance(understood, Outcome) else understood.perform(bench)
+
+
+def understand(action: Action, shown: Iterable[str]) -> Understood[Any] | Outcome:
+    """What `action` asks for, or in words why it cannot be done."""
     actions = all_actions()
     kind = actions.get(action.name)
     if kind is None or (kind.needs_showing and kind.name not in shown):
@@ -120,10 +145,7 @@ def perform(bench: Workbench, action: Action, shown: Iterable[str]) -> Outcome:
         arguments = kind.arguments.model_validate(action.args)
     except ValidationError as error:
         return refused(f"{_problems(error)} The arguments of {kind.name} are: {kind.usage()}")
-    try:
-        return kind.perform(bench, arguments)
-    except PathRefusedError as error:
-        return refused(str(error))
+    return Understood(kind, arguments)
 
 
 def _problems(error: ValidationError) -> str:

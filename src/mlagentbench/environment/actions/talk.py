@@ -14,7 +14,7 @@ class RequestHelp(Arguments):
     request: str = Field(description="what you want to know from the person")
 
 
-@action("Request Help", RequestHelp)
+@action("Request Help", RequestHelp, effect="reads")
 def request_help(bench: Workbench, args: RequestHelp) -> Outcome:
     """Ask the person who started this run."""
     if bench.ask is None:
@@ -26,7 +26,7 @@ class FinalAnswer(Arguments):
     final_answer: str = Field(description="what was done and what came of it, in a few sentences")
 
 
-@action("Final Answer", FinalAnswer, shown=True)
+@action("Final Answer", FinalAnswer, shown=True, effect="ends")
 def final_answer(bench: Workbench, args: FinalAnswer) -> Outcome:
     """Submit the workspace as it is. It ends the run and can be done once, so check before."""
     return Outcome(Observation(text="The workspace is submitted."), final=True)

@@ -63,7 +63,7 @@ class UnderstandFile(Arguments):
     things_to_look_for: str = Field(description="what you want to know about it, in detail")
 
 
-@action("Understand File", UnderstandFile, shown=True, needs_model=True)
+@action("Understand File", UnderstandFile, shown=True, needs_model=True, effect="reads")
 @_thinks
 def understand_file(bench: Workbench, desk: Desk, args: UnderstandFile) -> Outcome:
     """Have a whole file read and described, however long it is, with a view to what you look for."""
@@ -103,7 +103,7 @@ class EditScript(Arguments):
     save_name: str = Field(description="where the edited script is saved; the same name replaces it")
 
 
-@action("Edit Script (AI)", EditScript, shown=True, needs_model=True)
+@action("Edit Script (AI)", EditScript, shown=True, needs_model=True, effect="changes")
 @_thinks
 def edit_script(bench: Workbench, desk: Desk, args: EditScript) -> Outcome:
     """Have a script edited by a language model as you instruct, and see the difference that it made."""
@@ -131,7 +131,7 @@ class EditScriptSegment(Arguments):
     save_name: str = Field(description="where the edited script is saved; the same name replaces it")
 
 
-@action("Edit Script Segment (AI)", EditScriptSegment, needs_model=True)
+@action("Edit Script Segment (AI)", EditScriptSegment, needs_model=True, effect="changes")
 @_thinks
 def edit_script_segment(bench: Workbench, desk: Desk, args: EditScriptSegment) -> Outcome:
     """Have some lines of a long script edited by a language model as you instruct; all others stay as they are."""
@@ -223,7 +223,7 @@ class Reflection(Arguments):
     things_to_reflect_on: str = Field(description="what to think about, in detail")
 
 
-@action("Reflection", Reflection, needs_model=True)
+@action("Reflection", Reflection, needs_model=True, effect="reads")
 @_thinks
 def reflection(bench: Workbench, desk: Desk, args: Reflection) -> Outcome:
     """Look back over the whole research log and reflect on something."""
@@ -238,7 +238,7 @@ class AppendSummary(Arguments):
     )
 
 
-@action("Append Summary to Research Log", AppendSummary)
+@action("Append Summary to Research Log", AppendSummary, effect="changes")
 def append_summary(bench: Workbench, args: AppendSummary) -> Outcome:
     """Put a summary at the end of the research log."""
     bench.workspace.append(RESEARCH_LOG, f"{args.content}\n".encode())
@@ -249,7 +249,7 @@ class Retrieval(Arguments):
     current_plan: str = Field(description="your current research plan and status")
 
 
-@action("Retrieval from Research Log", Retrieval, needs_model=True)
+@action("Retrieval from Research Log", Retrieval, needs_model=True, effect="reads")
 @_thinks
 def retrieval(bench: Workbench, desk: Desk, args: Retrieval) -> Outcome:
     """Find in the research log what matters for the current plan."""
