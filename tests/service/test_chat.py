@@ -19,7 +19,7 @@ from mlagentbench.model.errors import (
     TooLongError,
     UnavailableError,
 )
-from mlagentbench.model.spec import Completion, Message, Sampling, Usage
+from mlagentbench.model.spec import Completion, Message, Sampling, Tool, ToolCall, Usage
 from mlagentbench.service.chat import MOST_TOKENS, ChatRefusedError, chat_site
 from mlagentbench.service.standin import LONGEST, StandIn, answer_to, take_apart
 from mlagentbench.service.web import Asked, Site
@@ -145,6 +145,93 @@ def test_a_wrong_request_is_refused_and_nobody_is_asked(serve: Serve, wrong: dic
     assert teller.asked == []
 
 
+class Calling:
+    """Answers with a call of the first tool that it is offered."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[Message], tuple[Tool, ...]]] = []
+
+    def __call__(
+        self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Completion:
+        self.asked.append((list(messages), tuple(tools)))
+        calls = tuple(ToolCall(id="call-1", name=tool.name, arguments='{"a": 1}') for tool in tools[:1])
+        return Completion(
+            text="I look.",
+            tool_calls=calls,
+            usage=Usage(input=11, output=2),
+            stop_reason="tool_calls" if calls else "stop",
+            model="caller",
+            latency=0.1,
+        )
+
+
+LOOK = {
+    "type": "function",
+    "function": {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_openais_own_client_calls_tools_where_they_are_offered(serve: Serve, stream: bool):
+    caller = Calling()
+    chat = client(serve(chat_site(caller, caller)))
+    asked = [{"role": "user", "content": "Hello?"}]
+    answer = chat.chat.completions.create(model="any", messages=asked, tools=[LOOK], stream=stream)
+    if stream:
+        deltas = [event.choices[0] for event in answer]
+        (call,) = [each for choice in deltas for each in choice.delta.tool_calls or ()]
+        finish = deltas[-1].finish_reason
+    else:
+        (call,), finish = answer.choices[0].message.tool_calls, answer.choices[0].finish_reason
+    assert (call.id, call.function.name, call.function.arguments) == ("call-1", "look", '{"a": 1}')
+    assert finish == "tool_calls"
+    written = {"id": "call-1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+    history = [
+        *asked,
+        {"role": "assistant", "content": None, "tool_calls": [written]},
+        {"role": "tool", "tool_call_id": "call-1", "content": "A hall."},
+    ]
+    last = chat.chat.completions.create(model="any", messages=history)
+    assert last.choices[0].finish_reason == "stop" and last.choices[0].message.tool_calls is None
+    assert caller.asked[0][1] == (
+        Tool(name="look", description="Look.", parameters={"type": "object", "properties": {}}),
+    )
+    _, spoken, answered = caller.asked[1][0]
+    assert spoken.tool_calls == (ToolCall(id="call-1", name="look", arguments='{"a": 1}'),)
+    assert (answered.role, answered.tool_call_id, answered.content) == ("tool", "call-1", "A hall.")
+
+
+def nested(depth: int) -> dict[str, object]:
+    return {"inner": nested(depth - 1)} if depth else {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tools": "all"},
+        {"tools": [LOOK] * 65},
+        {"tools": [{"type": "function"}]},
+        {"tools": [{"type": "web_search", "function": LOOK["function"]}]},
+        {"tools": [{"type": "function", "function": {"name": "a b"}}]},
+        {"tools": [{"type": "function", "function": {"name": "a", "parameters": []}}]},
+        {"tools": [{"type": "function", "function": {"name": "a", "parameters": nested(100)}}]},
+        {"tools": [LOOK], "tool_choice": "required"},
+        {"messages": [{"role": "tool", "content": "x", "tool_call_id": 3}]},
+        {"messages": [{"role": "assistant", "content": None, "tool_calls": [{"id": "x"}]}]},
+        {"messages": [{"role": "assistant", "content": None, "tool_calls": "x"}]},
+        {"messages": [{"role": "assistant", "content": None}]},
+    ],
+)
+def test_wrong_tools_and_calls_are_refused_and_nobody_is_asked(serve: Serve, wrong: dict[str, object]):
+    caller = Calling()
+    got = serve(chat_site(caller, caller)).post(
+        "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}], **wrong}
+    )
+    assert (got.status, got.json["error"]["type"]) == (400, "invalid_request_error")
+    assert caller.asked == []
+
+
 def test_what_is_asked_for_is_bounded_and_other_places_are_not_there(serve: Serve):
     teller = Telling()
     asker = serve(chat_site(teller))
@@ -162,7 +249,7 @@ json_values = st.recursive(
     max_leaves=10,
 )
 fields = st.sampled_from(
-    ["messages", "stop", "max_tokens", "temperature", "stream", "stream_options", "n", "seed"]
+    ["messages", "stop", "max_tokens", "temperature", "stream", "stream_options", "n", "seed", "tools"]
 )
 
 
@@ -170,8 +257,8 @@ fields = st.sampled_from(
 def test_no_request_makes_it_fail(values: dict[str, object], text: str):
     site = chat_site(StandIn())
     body = json.dumps({"messages": [{"role": "user", "content": text}], **values}).encode()
-    answered = site.answer(Asked("POST", "/v1/chat/completions", body=body))
-    assert answered.status in (200, 400)
+    for each in (site, chat_site(StandIn(), Calling())):
+        assert each.answer(Asked("POST", "/v1/chat/completions", body=body)).status in (200, 400)
 
 
 @given(st.binary())

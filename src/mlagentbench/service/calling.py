@@ -28,7 +28,7 @@ def _tool(place: int, given: object) -> Tool:
     if not isinstance(function, dict):
         raise ChatRefusedError(f"tools[{place}] must be of the type function.")
     name, description = function.get("name"), function.get("description") or ""
-    parameters = function.get("parameters") or {"type": "object", "properties": {}}
+    parameters = function.get("parameters", {"type": "object", "properties": {}})
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ChatRefusedError(f"tools[{place}].function.name must be letters, digits, _ and -, at most 64.")
     if not isinstance(description, str) or not isinstance(parameters, dict) or not _shallow(parameters):
