@@ -154,7 +154,10 @@ def picture_of(board: Board) -> RenderableType:
     groups = sorted(board.groups(), key=lambda each: all(line.state == "ended" for line in each[1]))
     for (task, variant, _, who), lines in groups[:_MOST_ROWS]:
         grid.add_row(
-            f"{Path(task).name} ({variant})", Text(cleaned(who), "cyan"), _bar(lines), *_figures(lines)
+            Text(cleaned(f"{Path(task).name} ({variant})")),
+            Text(cleaned(who), "cyan"),
+            _bar(lines),
+            *_figures(lines),
         )
     parts: list[RenderableType] = [Text(cleaned(head_of(board)), "bold"), grid]
     if len(groups) > _MOST_ROWS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -12,9 +12,11 @@ from mlagentbench.agent.spec import needs_model
 from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.setup import key_mark
+from mlagentbench.errors import UsageError
 from mlagentbench.launch.plan import AgentEntry, Exclusion, ModelEntry, Plan, TaskEntry
 from mlagentbench.record.request import ChatBy, RunRequest
 from mlagentbench.task.definition import Task
+from mlagentbench.task.preparation import choose_variant
 from mlagentbench.task.registry import in_suite
 
 
@@ -90,9 +92,8 @@ def expand(plan: Plan, tasks: Mapping[str, Task]) -> list[Cell]:
     for entry, agent in product(plan.tasks, plan.agents):
         if entry.task not in tasks:
             continue
-        for variant, data_seed in product(
-            entry.variants or plan.variants, entry.data_seeds or plan.data_seeds
-        ):
+        variants = _variants(tasks[entry.task], entry.variants or plan.variants)
+        for variant, data_seed in product(variants, entry.data_seeds or plan.data_seeds):
             for model in _models_for(plan, agent):
                 runs = agent.runs or (model.runs if model else None) or plan.runs
                 cell = _cell(plan, entry, tasks[entry.task], variant, data_seed, agent, model)
@@ -100,6 +101,17 @@ def expand(plan: Plan, tasks: Mapping[str, Task]) -> list[Cell]:
                     numbered += [(n, replace(cell, seed=plan.seed + n)) for n in range(runs)]
     unique = {cell.identity(): (number, cell) for number, cell in numbered}
     return [cell for _, cell in sorted(unique.values(), key=lambda each: each[0])]
+
+
+def _variants(task: Task, said: Sequence[str]) -> list[str]:
+    """Those that the task has."""
+    found = []
+    for name in said:
+        try:
+            found.append(choose_variant(task, name))
+        except UsageError:
+            continue  # told by whoever looks at the plan before anything starts
+    return found
 
 
 def _models_for(plan: Plan, agent: AgentEntry) -> list[ModelEntry | None]:
@@ -129,7 +141,7 @@ def _cell(
         model=model,
         limits=plan.limits.given() | entry.limits.given() | agent.limits.given(),
         seed=plan.seed,
-        network=plan.network,
+        network=plan.network if entry.network is None else entry.network,
         chat=plan.chat,
         python=plan.python,
         show_actions=plan.show_actions,

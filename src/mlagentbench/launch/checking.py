@@ -17,7 +17,7 @@ from mlagentbench.launch.processes import Processes
 from mlagentbench.sandbox import choose
 from mlagentbench.task.definition import Task
 from mlagentbench.task.needs import missing
-from mlagentbench.task.preparation import find_prepared
+from mlagentbench.task.preparation import choose_variant, find_prepared
 from mlagentbench.task.registry import load_task
 
 
@@ -39,9 +39,7 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
         try:
             made.tasks[entry.task] = task = load_task(entry.task)
             for variant in entry.variants or plan.variants:
-                if variant not in task.definition.variants:
-                    names = ", ".join(task.definition.variants)
-                    made.problems.append(f"{task.id} has no variant {variant}; it has {names}.")
+                choose_variant(task, variant)
         except MLAgentBenchError as error:
             made.problems.append(str(error))
     built: dict[str, tuple[Agent, dict[str, Any]]] = {}
@@ -57,7 +55,7 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
     by_id = {(task.id, str(task.folder.absolute())): task for task in made.tasks.values()}
     for cell in made.cells:
         task = next(t for (name, folder), t in by_id.items() if cell.task in (name, folder))
-        if cell.name in built and cell.variant in task.definition.variants:
+        if cell.name in built:
             made.wanted.append(_wanted(cell, task, *built[cell.name], key))
             try:
                 run_limits(task.definition.limits, cell.limits)
@@ -108,9 +106,9 @@ def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None
         if cell.data in seen:
             continue
         seen.add(cell.data)
-        if task.definition.variants[cell.variant].live and not plan.network:
+        if task.definition.variant(cell.variant).live and not cell.network:
             problems.append(
-                f"{task.id} ({cell.variant}) uses services on the network; set `network: true`, or --network on."
+                f"{task.id} ({cell.variant}) uses services on the network; set `network: true` for it, or --network on."
             )
         if not line.wanted.digest:
             problems += [

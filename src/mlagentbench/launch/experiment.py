@@ -152,7 +152,7 @@ def _prepare(board: Board, plan: Plan, key: str | None, watch: Onlooker) -> None
                 python=plan.python,
                 progress=watch.preparing,
                 sandbox=None if task.trusted else choose(plan.sandbox),
-                network=plan.network,
+                network=cell.network,
             )
         except MLAgentBenchError as error:
             problems.append(str(error))

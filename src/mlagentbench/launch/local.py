@@ -177,6 +177,7 @@ class Local:
                 variant=variant,
                 data_seed=seed,
                 what=measuring.what,
+                network=line.cell.network,
                 plan=self._plan,
                 key=self._key,
             )

@@ -46,6 +46,7 @@ class MeasureOrder(_Order):
     variant: str
     data_seed: int
     what: Reference
+    network: bool
     plan: Plan
     key: str | None = Field(None, repr=False)
 

@@ -48,6 +48,8 @@ class TaskEntry(Strict):
     cores: int | None = Field(None, ge=1)
     """For each run of this task, instead of what `resources` says."""
     gpus: int | None = Field(None, ge=0)
+    network: bool | None = None
+    """For this task, instead of what the experiment says."""
 
 
 class ModelEntry(Strict):

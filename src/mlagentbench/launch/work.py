@@ -196,7 +196,7 @@ def _measure(order: MeasureOrder, watch: Telling) -> None:
     limits = resource_limits(run_limits(task.definition.limits))
     with tempfile.TemporaryDirectory(prefix="mlagentbench-measure-") as scratch:
         grader = Grader(
-            prepared, choose(order.plan.sandbox), Path(scratch), limits, watch.note, order.plan.network
+            prepared, choose(order.plan.sandbox), Path(scratch), limits, watch.note, order.network
         )
         grader.measure(order.what, BASELINE_RUNS if order.what == "starter" else 1)
 
