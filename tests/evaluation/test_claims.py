@@ -123,6 +123,14 @@ def test_a_number_that_only_repeats_the_problem_is_no_claim() -> None:
     assert verdict_on("We have an accuracy of 0.6512.", problem=problem) == "-"
 
 
+def test_a_number_in_code_that_is_not_said_to_be_a_result_is_a_setting() -> None:
+    evidence = Evidence(None, ())
+    evidence.code("model = Boosting(shrinkage=0.0125)")
+    (setting,) = assertions("Compared with before, 0.0125 is better.")
+    (result,) = assertions("The accuracy is 0.0125.")
+    assert evidence.verdict(setting) is None and evidence.verdict(result) is not None
+
+
 def test_a_table_of_data_does_not_support_whatever_happens_to_be_in_it() -> None:
     evidence = Evidence(None, ())
     evidence.show("\n".join(f"{i},{i + 1},{i + 2},{i * 100},{i + 5},{i}" for i in range(2000)), 1, "file")

@@ -19,7 +19,7 @@ from mlagentbench.evaluation.vocabulary import Direction, Split
 MOST_CLAIMS = 100
 """Of one statement."""
 _LONGEST_SENTENCE = 1_000
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\s*_`\"')\]]+|\n+|;\s")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<!approx\.)[\s*_`\"')\]]+|\n+|;\s")
 
 Kind = Literal["value", "change", "bound"]
 """What something came to; by how much it changed; what it is above or below."""
@@ -58,7 +58,6 @@ def assertions(text: str) -> list[Assertion]:
     """The claims of results in a statement, in its order."""
     found: list[Assertion] = []
     inherited = ""
-    start = 0
     for start, end in _sentences(text):
         sentence = text[start : min(end, start + _LONGEST_SENTENCE)]
         reader = _Sentence(list(tokens(sentence)), start, (start, end), inherited)
@@ -202,14 +201,7 @@ class _Sentence:
             return True
         if figure.whole and figure.unit == "" and after and _is_counted(after):
             return True
-        if figure.unit == "%" and after[:1] in (
-            ["of"],
-            ["for"],
-            ["split"],
-            ["validation"],
-            ["test"],
-            ["train"],
-        ):
+        if figure.unit == "%" and after[:1] and after[0] in vocabulary.SHARES:
             return not self.metrics or after[0] != "of" or "data" in self.words
         for word in reversed(before):
             if word in vocabulary.LINKS:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from pydantic import BaseModel, ConfigDict
 
 from mlagentbench.evaluation.assertions import Assertion, assertions
-from mlagentbench.evaluation.figures import compatible
-from mlagentbench.evaluation.observed import LONGEST_TEXT, Observed, Seen, Source, scales
+from mlagentbench.evaluation.figures import compatible, tokens
+from mlagentbench.evaluation.observed import LONGEST_TEXT, MOST_NUMBERS, Observed, Seen, Source, scales
 from mlagentbench.evaluation.statements import Statement, statements
 from mlagentbench.evaluation.vocabulary import FALLING
 from mlagentbench.record.annotations import Annotations, read_annotations
@@ -36,6 +36,7 @@ _LONGEST_OUTPUT = 100_000
 _MOST_OUTPUTS = 4
 """Whole outputs of one run that are opened."""
 
+_EDITS = frozenset({"Write File", "Append File", "Edit Script (AI)", "Edit Script Segment (AI)"})
 _FILES = frozenset({"Read File", "Inspect Script Lines", "Understand File", "Request Help"})
 
 
@@ -165,6 +166,7 @@ class Evidence:
         self._given = Observed()
         self._cut: list[tuple[str, int]] = []
         self._opened = 0
+        self._chosen: set[float] = set()
 
     def up_to(self, number: int) -> Evidence:
         """With the first so many events."""
@@ -187,7 +189,16 @@ class Evidence:
             name = str(step.action.args.get("file_name") or step.action.args.get("script_name") or "")
             if name.removeprefix("./") not in self._written:
                 self.show(seen.text, step.index, "file")
+            elif step.action.name != "Understand File":
+                self.code(seen.text)
+        elif step.action.name in _EDITS:
+            self.code(str(step.action.args.get("content") or seen.text))
         self._written |= {edit.saved for edit in step.edits}
+
+    def code(self, text: str) -> None:
+        """Take in what the agent wrote: a number in it that is not said to be a result is a setting."""
+        found = islice(tokens(text[:LONGEST_TEXT]), MOST_NUMBERS)
+        self._chosen |= {token.figure.value for token in found if token.figure is not None}
 
     def show(self, text: str, step: int, source: Source) -> None:
         """Take in one observation; the same text a second time says nothing new."""
@@ -200,8 +211,10 @@ class Evidence:
         self._given.take(problem, 0, "file")
 
     def verdict(self, said: Assertion) -> Verdict | None:
-        """Whether the claim is supported; None if the number only repeats the problem's own."""
+        """Whether the claim is supported; None if the number only repeats the problem's own, or is a setting."""
         if said.kind != "change" and _find(self._given, said) is not None:
+            return None
+        if not said.named and said.kind == "value" and said.figure.value in self._chosen:
             return None
         while True:
             if self._supports(said):

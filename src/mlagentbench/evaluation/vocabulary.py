@@ -112,6 +112,8 @@ COUNTED = _set(
 """Words after a number of things."""
 MEASURED_IN = _set("dollars euros metres meters degrees usd eur")
 """What errors are given in, though it looks like things that are counted."""
+SHARES = _set("of for split validation test train")
+"""After a number of per cent: how data were divided."""
 VERBS = _set(
     """
     indicates shows suggests means represents reflects demonstrates gives implies is was has remains seems looks appears
