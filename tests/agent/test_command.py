@@ -19,6 +19,8 @@ from support.acting import events_of, play, steps_of, submitting
 from telling import SOLUTION, Told, completion
 
 from mlagentbench import Run, fork, resume, run, verify
+from mlagentbench.agent.command import CommandAgent
+from mlagentbench.agent.settings import settings_table
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import PreparationError, UsageError
@@ -417,3 +419,8 @@ def test_the_command_line_tells_of_it():
         check=True,
     ).stdout
     assert " command," in " ".join(shown.split()) and "--command" in shown and "--mount" in shown
+
+
+def test_the_page_has_its_settings():
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+    assert settings_table(CommandAgent.Settings, {}) in page
