@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from mlagentbench.environment.setup import make
     from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
+    from mlagentbench.evaluation.importing import import_runs
     from mlagentbench.evaluation.paper import published
     from mlagentbench.evaluation.stepwise import grade_steps
-    from mlagentbench.evaluation.importing import import_runs
     from mlagentbench.evaluation.verdicts import grade, grade_file
     from mlagentbench.grading.grade import Grade
     from mlagentbench.launch.applying import apply
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mlagentbench.record.exporting import export
     from mlagentbench.record.packing import pack, unpack
     from mlagentbench.record.steps import Action, Observation
+    from mlagentbench.report.report import report
     from mlagentbench.task.definition import Task
     from mlagentbench.task.new import new_task
     from mlagentbench.task.registry import load_task
@@ -72,6 +73,7 @@ __all__ = [
     "pack",
     "prepare",
     "published",
+    "report",
     "resume",
     "run",
     "show",
@@ -111,6 +113,7 @@ __getattr__, __dir__ = attach(
         "pack": "mlagentbench.record.packing",
         "prepare": "mlagentbench.cli.catalogue",
         "published": "mlagentbench.evaluation.paper",
+        "report": "mlagentbench.report.report",
         "resume": "mlagentbench.launch.run",
         "run": "mlagentbench.launch.run",
         "show": "mlagentbench.cli.reading",

@@ -54,6 +54,13 @@ def test_a_snapshot_without_a_grade_is_no_moment_and_an_unknown_price_stays_unkn
     assert [(each.step, each.cost) for each in points] == [(2, None)]
 
 
+def test_what_an_imported_run_does_not_tell_is_unknown_at_every_moment():
+    points = points_of(History().step("a").end().events, {"snapshot-1": verdict(0.2)}, ("time", "tokens"))
+    assert [(each.elapsed, each.tokens, each.cost) for each in points] == [(None, None, 0.0)]
+    (mark,), left_out = curve([("ball", points)], "time", [1.0])
+    assert (mark.runs, left_out) == (0, 1)
+
+
 def test_the_best_moment_is_the_earliest_with_the_greatest_improvement():
     assert best_of([point(1, 0.1), point(2, 0.4), point(3, None), point(4, 0.4)]).step == 2
     assert best_of([point(1, None)]) is None

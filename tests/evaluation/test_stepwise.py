@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from support.acting import executing, play, submitting, writing
+from support.histories import History
+from support.runs import write_run
 
 from mlagentbench.evaluation.grading_worker import Job, Worker
 from mlagentbench.evaluation.profile import read_profile
@@ -72,6 +74,13 @@ def test_a_run_that_cannot_be_graded_is_told_and_does_not_keep_others_from_it(fo
     nothing, told = grade_steps([tmp_path / "nothing", folder.path])
     assert "is not a run" in nothing.problems[0]
     assert len(told.points) == 7
+
+
+def test_work_on_a_folder_of_ones_own_is_told_to_have_no_grade(tmp_path):
+    events = History().step("Final Answer").end().events
+    own = write_run(tmp_path, "one", events, own={"folder": "/home/me/project", "wish": "Make it faster."})
+    (told,) = grade_steps([own.path])
+    assert "grade" in told.problems[0]
 
 
 def test_a_run_that_is_being_written_is_told_and_left_alone(folder):

@@ -140,8 +140,8 @@ def _every_point(screen: Screen, run: Stepwise) -> None:
     rows: list[list[Part]] = [
         [
             str(point.step),
-            format_duration(point.elapsed),
-            f"{point.tokens:,}",
+            "unknown" if point.elapsed is None else format_duration(point.elapsed),
+            "unknown" if point.tokens is None else f"{point.tokens:,}",
             "unknown" if point.cost is None else f"{point.cost:.4g} $",
             number(point.score),
             percent(point.improvement),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,10 +21,11 @@ class Point(BaseModel):
     model_config = ConfigDict(frozen=True)
     step: int
     """After this step; 0 is the beginning."""
-    elapsed: float
-    tokens: int
+    elapsed: float | None
+    """Seconds. None here and below: nobody knows, as of an imported run."""
+    tokens: int | None
     cost: float | None
-    """US dollars; None where a price is not known."""
+    """US dollars."""
     valid: bool
     score: float | None = None
     improvement: float | None = None
@@ -39,8 +40,11 @@ class Point(BaseModel):
         return {"steps": self.step, "time": self.elapsed, "tokens": self.tokens, "cost": self.cost}[axis]
 
 
-def points_of(events: Sequence[Event], grades: Mapping[str, Grade]) -> tuple[Point, ...]:
-    """The graded moments of a run, in order; one a step."""
+def points_of(
+    events: Sequence[Event], grades: Mapping[str, Grade], unknown: Collection[str] = ()
+) -> tuple[Point, ...]:
+    """The graded moments of a run, in order; one a step. Of `unknown` (`time`, `tokens`, `cost`), the record tells
+    nothing."""
     points: dict[int, Point] = {}
     step, elapsed, tokens = 0, 0.0, 0
     cost: float | None = 0.0
@@ -56,9 +60,9 @@ def points_of(events: Sequence[Event], grades: Mapping[str, Grade]) -> tuple[Poi
             if (grade := grades.get(event.snapshot)) is not None:
                 points[step] = Point(
                     step=step,
-                    elapsed=elapsed,
-                    tokens=tokens,
-                    cost=cost,
+                    elapsed=None if "time" in unknown else elapsed,
+                    tokens=None if "tokens" in unknown else tokens,
+                    cost=None if "cost" in unknown else cost,
                     valid=grade.valid,
                     score=grade.score,
                     improvement=grade.improvement,

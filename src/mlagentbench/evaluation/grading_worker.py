@@ -87,11 +87,8 @@ def main() -> None:
 
 
 def _grade(job: Job, answers: IO[str]) -> Answer:
-    from mlagentbench.environment.limits import resource_limits
-    from mlagentbench.environment.setup import prepared_for
-    from mlagentbench.grading import Grader
+    from mlagentbench.evaluation.verdicts import data_of, grader_of
     from mlagentbench.record import RunFolder
-    from mlagentbench.sandbox import choose
 
     def progress(told: str) -> None:
         _tell(answers, Answer(progress=told))
@@ -99,14 +96,8 @@ def _grade(job: Job, answers: IO[str]) -> Answer:
     try:
         folder = RunFolder.open(job.run)
         request = folder.request()
-        grader = Grader(
-            prepared_for(request, job.key, progress),
-            choose(job.sandbox or request.sandbox),
-            job.scratch / str(os.getpid()),
-            resource_limits(request.limits),
-            progress,
-            request.network,
-        )
+        prepared = data_of(request, job.key, progress)
+        grader = grader_of(request, prepared, job.sandbox, job.scratch / str(os.getpid()), progress)
         with folder.store() as store:
             return Answer(grade=grader.grade(store, job.snapshot))
     except MLAgentBenchError as error:

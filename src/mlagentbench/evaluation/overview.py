@@ -104,19 +104,19 @@ def _overview(agent: str, model: str, runs: Sequence[Profile]) -> Overview:
         pass_at=_pass_at(tasks),
         profile=performance_profile(gains, TAUS),
         lost_since_best=_mean(tasks, lambda run: run.lost_since_best),
-        tokens_in=_mean(tasks, lambda run: run.summary.tokens_in),
-        tokens_out=_mean(tasks, lambda run: run.summary.tokens_out),
-        tokens_cached=_mean(tasks, lambda run: run.summary.tokens_cached),
+        tokens_in=_mean(tasks, _unless("tokens", "summary.tokens_in")),
+        tokens_out=_mean(tasks, _unless("tokens", "summary.tokens_out")),
+        tokens_cached=_mean(tasks, _unless("tokens", "summary.tokens_cached")),
         cost=_mean(tasks, lambda run: run.summary.cost),
         unpriced=sum(run.summary.cost is None for run in runs),
         seconds={
-            "model": _mean(tasks, lambda run: run.times.model),
-            "waiting": _mean(tasks, lambda run: run.times.waiting),
-            "execution": _mean(tasks, lambda run: run.times.execution),
-            "harness": _mean(tasks, lambda run: run.times.harness),
-            "all": _mean(tasks, lambda run: run.summary.elapsed),
+            "model": _mean(tasks, _unless("time", "times.model")),
+            "waiting": _mean(tasks, _unless("time", "times.waiting")),
+            "execution": _mean(tasks, _unless("time", "times.execution")),
+            "harness": _mean(tasks, _unless("time", "times.harness")),
+            "all": _mean(tasks, _unless("time", "summary.elapsed")),
         },
-        cpu=_mean(tasks, lambda run: run.summary.execution_cpu),
+        cpu=_mean(tasks, _unless("execution", "summary.execution_cpu")),
         peak_memory=max(run.summary.peak_memory for run in runs),
         steps=_mean(tasks, lambda run: run.summary.steps),
         process={
@@ -125,6 +125,12 @@ def _overview(agent: str, model: str, runs: Sequence[Profile]) -> Overview:
             if kind.annotation is int
         },
     )
+
+
+def _unless(unknown: str, name: str) -> Callable[[Profile], float | None]:
+    """A number of a run, unless it is 0 only because nobody knows it."""
+    read = attrgetter(name)
+    return lambda run: None if unknown in run.summary.unknown else read(run)
 
 
 def _strata(

@@ -163,7 +163,7 @@ def make_profile(folder: RunFolder) -> Profile:
     basis = _basis(folder, history.head)
     grades = read_grades(folder)
     summary = derive(folder, history)
-    points = points_of(events, grades)
+    points = points_of(events, grades, summary.unknown)
     process = process_of(events)
     claims = check_claims(folder, events)
     profile = Profile(

@@ -11,19 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlagentbench.environment.limits import resource_limits
-from mlagentbench.environment.setup import prepared_for
 from mlagentbench.errors import MLAgentBenchError, RecordError
 from mlagentbench.evaluation.anytime import Point
 from mlagentbench.evaluation.grading_worker import Job, Worker
 from mlagentbench.evaluation.profile import make_profile
-from mlagentbench.grading import Grade, Grader
+from mlagentbench.evaluation.verdicts import data_of, grader_of
+from mlagentbench.grading import Grade
 from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import STORE, RunFolder
 from mlagentbench.record.grades import read_grades, remember_grades
 from mlagentbench.record.request import RunRequest
 from mlagentbench.record.summary import summarise
-from mlagentbench.sandbox import choose
 from mlagentbench.task.preparation import Prepared
 from mlagentbench.workspace import Store, find
 
@@ -112,7 +110,7 @@ def _open(
 
 def _prepared(request: RunRequest, key: str | None, progress: Progress) -> Prepared | str:
     try:
-        return prepared_for(request, key, progress)
+        return data_of(request, key, progress)
     except MLAgentBenchError as error:
         return str(error)
 
@@ -139,6 +137,7 @@ def _data(request: RunRequest) -> _Data:
         request.data_key,
         request.python,
         request.network,
+        request.imported is None,
         request.host,
         request.version,
     )
@@ -265,9 +264,7 @@ def _root(folder: RunFolder) -> Path:
 
 def _measure_baseline(run: _Run, sandbox: str | None, scratch: Path, progress: Progress) -> None:
     """Once, before several processes would each do it. Why there is none, if so, is in every grade."""
-    backend = choose(sandbox or run.request.sandbox)
-    limits = resource_limits(run.request.limits)
-    grader = Grader(run.prepared, backend, scratch / "baseline", limits, progress, run.request.network)
+    grader = grader_of(run.request, run.prepared, sandbox, scratch / "baseline", progress)
     try:
         grader.baseline()
     except MLAgentBenchError as error:

@@ -14,10 +14,11 @@ from mlagentbench.grading import Grade, Grader
 from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import remember_grade
+from mlagentbench.record.request import RunRequest
 from mlagentbench.record.summary import summarise
 from mlagentbench.sandbox import choose
 from mlagentbench.task.layout import layout
-from mlagentbench.task.preparation import prepare
+from mlagentbench.task.preparation import Prepared, prepare
 from mlagentbench.task.registry import load_task
 from mlagentbench.workspace import Store, Workspace, remove_tree
 
@@ -39,20 +40,11 @@ def grade(
     """
     folder = RunFolder.open(run)
     request = folder.request()
-    if request.own is not None:
-        raise UsageError(NOTHING_TO_GRADE)
     snapshot = snapshot_at(folder, step)
-    prepared = prepared_for(request, key, progress)
+    prepared = data_of(request, key, progress)
     folder.lock()
     try:
-        grader = Grader(
-            prepared,
-            choose(sandbox or request.sandbox),
-            folder.scratch,
-            resource_limits(request.limits),
-            progress,
-            request.network and request.imported is None,
-        )
+        grader = grader_of(request, prepared, sandbox, folder.scratch, progress)
         verdict = grader.grade(folder.store(), snapshot)
         remember_grade(folder, verdict)
         summarise(folder)
@@ -61,6 +53,27 @@ def grade(
             remove_tree(folder.scratch)
         folder.unlock()
     return verdict
+
+
+def data_of(request: RunRequest, key: str | None, progress: Progress) -> Prepared:
+    """What a recorded run is graded on."""
+    if request.own is not None:
+        raise UsageError(NOTHING_TO_GRADE)
+    return prepared_for(request, key, progress)
+
+
+def grader_of(
+    request: RunRequest, prepared: Prepared, sandbox: str | None, scratch: Path, progress: Progress
+) -> Grader:
+    """A grader as a recorded run needs it; what came from elsewhere gets no network."""
+    return Grader(
+        prepared,
+        choose(sandbox or request.sandbox),
+        scratch,
+        resource_limits(request.limits),
+        progress,
+        request.network and request.imported is None,
+    )
 
 
 def snapshot_at(folder: RunFolder, step: int | None = None) -> str:
