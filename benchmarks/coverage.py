@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from mlagentbench.evaluation.pairing import difference_of_means
+from mlagentbench.evaluation.pairing import compare_means, compare_rates, difference_of_means
 from mlagentbench.evaluation.statistics import (
     Estimate,
     combine,
@@ -152,26 +152,28 @@ def drawn_from(tasks: list[tuple[Draw, float]], n: int, random: np.random.Genera
 
 
 def aggregates(draws: int, random: np.random.Generator) -> None:
+    settings = {f"{count} tasks of different kinds": tasks_of(count) for count in (5, 13)}
+    for name in list(KINDS)[1:]:
+        settings[f"13 tasks: {name}"] = [(KINDS[name], 0.0)] * 13
     for title, ours, theirs in (
         ("Mean over tasks", stratified_mean, np_mean),
         ("Interquartile mean over tasks", interquartile_mean, np_iqm),
     ):
         rows = []
-        for count in (1, 5, 13):
-            tasks = tasks_of(count)
+        for name, tasks in settings.items():
             truth = float(theirs(drawn_from(tasks, 400_000, random)))
-            for name in ("formula", "stratified percentile bootstrap"):
+            for method in ("formula", "percentile bootstrap"):
                 cells = []
                 for n in RUNS:
                     hit = 0
                     for _ in range(draws // 2):
                         values = drawn_from(tasks, n, random)
-                        interval = (
-                            ours(values.tolist()) if name == "formula" else percentile(values, theirs, random)
+                        formula = method == "formula"
+                        hit += holds(
+                            ours(values.tolist()) if formula else percentile(values, theirs, random), truth
                         )
-                        hit += holds(interval, truth)
                     cells.append(hit / (draws // 2))
-                rows.append((f"{count} tasks of different kinds, {name}", cells))
+                rows.append((f"{name}, {method}", cells))
         table(title, (f"n = {n}" for n in RUNS), rows)
 
 
@@ -302,6 +304,36 @@ def comparisons(draws: int, random: np.random.Generator) -> None:
     )
 
 
+def power(draws: int, random: np.random.Generator) -> None:
+    """A pilot that shows the true difference and spread says how many runs are needed; how often do so many decide?"""
+    rows = []
+    for effect in (0.3, 0.5, 0.8):
+        pilot = [
+            ([(0, effect - 1), (1, effect), (2, effect + 1)], [(3, -1.0), (4, 0.0), (5, 1.0)])
+            for _ in range(3)
+        ]
+        needed = compare_means(pilot).runs_needed
+        decided = 0
+        for _ in range(draws // 2):
+            a, b = random.normal(effect, 1, (3, needed)).tolist(), random.normal(0, 1, (3, needed)).tolist()
+            pairs = [(list(enumerate(x)), list(enumerate(y, needed))) for x, y in zip(a, b, strict=True)]
+            decided += compare_means(pairs).decided
+        rows.append((f"means, {effect} standard deviations apart: {needed} runs", [decided / (draws // 2)]))
+    for p, q in ((0.75, 0.5), (0.5, 0.25), (0.25, 0.0)):
+        sides = [[(seed, float(seed < 4 * rate)) for seed in range(4)] for rate in (p, q)]
+        needed = compare_rates([(sides[0], sides[1])] * 3).runs_needed
+        decided = 0
+        for _ in range(draws // 2):
+            a, b = (random.random((3, needed)) < rate for rate in (p, q))
+            pairs = [
+                (list(enumerate(map(float, x))), list(enumerate(map(float, y), needed)))
+                for x, y in zip(a, b, strict=True)
+            ]
+            decided += compare_rates(pairs).decided
+        rows.append((f"rates, {p:.0%} and {q:.0%}: {needed} runs", [decided / (draws // 2)]))
+    table("How often the runs that are called enough decide, over 3 tasks", ["decided"], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=4000)
@@ -311,6 +343,7 @@ def main() -> None:
     aggregates(draws, random)
     rates(draws, random)
     comparisons(draws, random)
+    power(draws, random)
 
 
 if __name__ == "__main__":
