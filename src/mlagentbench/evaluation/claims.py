@@ -128,8 +128,11 @@ def _corrected(claims: list[Claim], said: Annotations) -> list[Claim]:
 
 def _verdicts(folder: RunFolder, events: Sequence[Event]) -> Iterator[tuple[Statement, Verdict]]:
     evidence = Evidence(folder, events)
+    read: dict[str, list[Assertion]] = {}
     for number, statement in statements(events):
-        for assertion in assertions(statement.text):
+        if statement.text not in read:
+            read[statement.text] = assertions(statement.text)
+        for assertion in read[statement.text]:
             verdict = evidence.up_to(number).verdict(assertion)
             if verdict is not None:
                 yield statement, verdict

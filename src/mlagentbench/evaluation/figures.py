@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mlagentbench.evaluation.vocabulary import APART, ERRORS, METRIC_PAIRS, METRICS, SPLITS, Split
 
@@ -41,8 +41,7 @@ _SCALES: dict[str, tuple[float, Unit]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A number as it is written."""
 
     value: float
@@ -56,8 +55,7 @@ class Figure:
     """Written without a fraction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     text: str
     """In lower case."""
     start: int
@@ -68,14 +66,14 @@ class Token:
 
 def tokens(text: str) -> Iterator[Token]:
     for found in TOKEN.finditer(text):
-        number = found["number"]
-        if number is not None:
-            end = found.end()
-            glued = end < len(text) and (text[end].isalpha() or text[end] == "_")
-            figure = None if glued else _figure(number, found["unit"] or "")
-            yield Token(found[0].lower(), found.start(), end, figure, word=glued)
+        start, end = found.span()
+        kind = found.lastgroup
+        if kind == "word" or kind == "mark":
+            yield Token(found[0].lower(), start, end, None, kind == "word")
         else:
-            yield Token(found[0].lower(), found.start(), found.end(), word=found["word"] is not None)
+            glued = text[end : end + 1].isalpha() or text[end : end + 1] == "_"
+            figure = None if glued else _figure(found["number"], found["unit"] or "")
+            yield Token(found[0].lower(), start, end, figure, glued)
 
 
 def _figure(number: str, unit: str) -> Figure | None:
@@ -96,6 +94,8 @@ def _figure(number: str, unit: str) -> Figure | None:
 
 
 def _scale(unit: str) -> tuple[float, Unit]:
+    if not unit:
+        return 1, ""
     if "/" in unit or unit.startswith("token"):
         return 1, "/s"
     return _SCALES.get(unit) or _SCALES.get(unit.lower()) or (1, "")
@@ -106,6 +106,7 @@ def parts(word: str) -> list[str]:
     return word.split("_") if "_" in word else [word]
 
 
+@lru_cache(maxsize=20_000)
 def metric_of(word: str, before: str = "") -> str:
     """What a word says is measured, the word before it taken into account; empty if it says nothing of the kind."""
     pieces = [before, *parts(word)]
@@ -115,6 +116,7 @@ def metric_of(word: str, before: str = "") -> str:
     return ""
 
 
+@lru_cache(maxsize=20_000)
 def split_of(word: str) -> Split:
     """Which part of the data a word speaks of."""
     for piece in parts(word):

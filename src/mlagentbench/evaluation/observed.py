@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
 from mlagentbench.evaluation.figures import Figure, Token, compatible, metric_of, split_of, tokens
 from mlagentbench.evaluation.vocabulary import FRACTIONS, PLACES, Split
@@ -31,15 +31,16 @@ _LONE = "lone"
 """One of a few numbers that a program printed: with so few, no name is needed."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Seen:
+class Seen(NamedTuple):
     """A number that was observed."""
 
     value: float
     step: int
-    metric: str = field(compare=False)
-    split: Split = field(compare=False)
-    figure: Figure = field(compare=False)
+    metric: str
+    split: Split
+
+
+_BY_VALUE = itemgetter(0)
 
 
 class Observed:
@@ -68,17 +69,14 @@ class Observed:
                 self._known.add((name, each.split, each.value))
                 self._by_metric.setdefault(name, []).append(each)
         for name, group in groups.items():
-            self._by_metric[name].sort()
+            self._by_metric[name].sort(key=_BY_VALUE)
             if name not in (UNNAMED,) and 2 <= len(group) <= 200:
                 self._mean(name, group)
 
     def _mean(self, name: str, group: list[Seen]) -> None:
         first = group[0]
         middle = sum(each.value for each in group) / len(group)
-        insort(
-            self._means.setdefault(name, []),
-            Seen(middle, first.step, first.metric, first.split, first.figure),
-        )
+        insort(self._means.setdefault(name, []), Seen(middle, first.step, first.metric, first.split))
 
     def between(
         self, low: float, high: float, metric: str, split: Split, *, precise: bool, mean: bool = False
@@ -86,7 +84,7 @@ class Observed:
         """A value in these bounds that can be of this metric. One that is not named counts only for a claim that is
         `precise` enough not to be met by chance."""
         for listed in self._fitting(metric, precise, mean):
-            for index in range(bisect_left(listed, low, key=lambda seen: seen.value), len(listed)):
+            for index in range(bisect_left(listed, low, key=_BY_VALUE), len(listed)):
                 if listed[index].value > high:
                     break
                 if not split or not listed[index].split or listed[index].split == split:
@@ -105,7 +103,7 @@ class Observed:
         lists = [self._by_metric[name] for name in fitting or self._by_metric]
         near = []
         for listed in lists:
-            place = bisect_left(listed, value, key=lambda seen: seen.value)
+            place = bisect_left(listed, value, key=_BY_VALUE)
             near += listed[max(place - 1, 0) : place + 1]
         return min(near, key=lambda seen: (abs(seen.value - value), -seen.step), default=None)
 
@@ -172,7 +170,7 @@ def _row(line: str, step: int, heads: list[str]) -> Iterator[Seen]:
             of = heads[len(figures) - 1 - place]
         else:
             of = metric
-        yield Seen(figure.value, step, of, split, figure)
+        yield Seen(figure.value, step, of, split)
         previous = index
 
 
