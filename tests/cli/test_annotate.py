@@ -12,8 +12,10 @@ from click.testing import CliRunner
 
 from mlagentbench import annotate
 from mlagentbench.cli.annotating import Answers, ask
+from mlagentbench.cli.commands.annotate import command
 from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.evaluation.annotating import Annotated
+from mlagentbench.record.annotations import MODES
 
 EXECUTE = ("Execute Script", {"script_name": "train.py"})
 LIE = "The validation MAE is 0.125, an improvement of 90 %. \x1b[31m It took 3 hours."
@@ -95,6 +97,11 @@ def test_a_damaged_file_is_told_and_not_written_over(place, lied: Path) -> None:
     with pytest.raises(RecordError, match="is damaged"):
         annotate(lied, failure="limit")
     assert (lied / "annotations.json").read_text() == "{"
+
+
+def test_the_command_offers_every_mode() -> None:
+    (option,) = (each for each in command.params if each.name == "failure")
+    assert isinstance(option.type, click.Choice) and tuple(option.type.choices) == MODES
 
 
 def asked(said: Annotated, typed: str) -> tuple[Answers, str]:
