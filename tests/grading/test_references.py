@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,18 @@ def test_a_damaged_memory_is_measured_again(prepared: Prepared, tmp_path: Path) 
     (file,) = (path for path in (tmp_path / "cache" / "references").rglob("*.json"))
     file.write_text("{")
     assert grader(prepared, tmp_path).baseline() == before
+
+
+def test_of_several_that_need_it_at_the_same_time_one_measures_and_the_others_wait(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    notes = [Notes() for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        graders = [grader(prepared, tmp_path / str(number), each) for number, each in enumerate(notes)]
+        baselines = list(pool.map(lambda each: each.baseline(), graders))
+    assert baselines[0] is not None and baselines == [baselines[0]] * 3
+    told = [line for each in notes for line in each]
+    assert sum(line.startswith("Measuring the starter") for line in told) == BASELINE_RUNS
 
 
 def test_two_processes_that_measure_the_same_seed_keep_one(prepared: Prepared) -> None:

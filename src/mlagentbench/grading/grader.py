@@ -7,7 +7,14 @@ from pathlib import Path
 
 from mlagentbench.errors import GraderFailedError, MLAgentBenchError, SubmissionRefusedError
 from mlagentbench.grading.grade import Baseline, Grade
-from mlagentbench.grading.references import Kind, Measurement, References, add_reference, read_references
+from mlagentbench.grading.references import (
+    Kind,
+    Measurement,
+    References,
+    add_reference,
+    measuring,
+    read_references,
+)
 from mlagentbench.grading.scoring import baseline_of, judge
 from mlagentbench.grading.stages import Score, Stage, score_file, score_foreign, score_program
 from mlagentbench.grading.trial import Trial, try_out
@@ -87,13 +94,13 @@ class Grader:
 
     def measure(self, kind: Kind, runs: int) -> References:
         """Run the task's own `kind` until it was measured `runs` times."""
-        references = read_references(self._stage.prepared)
-        for seed in range(runs):
-            if all(known.seed != seed for known in references.of(kind)):
-                self._progress(
-                    f"Measuring the {kind} of {self._stage.prepared.task.id}, {seed + 1} of {runs}."
-                )
-                references = add_reference(self._stage.prepared, kind, self._measure_once(kind, seed))
+        prepared = self._stage.prepared
+        references = read_references(prepared)
+        if _unmeasured(references, kind, runs):
+            with measuring(prepared, kind, self._progress) as references:
+                for seed in _unmeasured(references, kind, runs):
+                    self._progress(f"Measuring the {kind} of {prepared.task.id}, {seed + 1} of {runs}.")
+                    references = add_reference(prepared, kind, self._measure_once(kind, seed))
         return references
 
     def _measure_once(self, kind: Kind, seed: int) -> Measurement:
@@ -118,3 +125,8 @@ class Grader:
                 f"It said:\n{trial.output[-2000:]}"
             )
         return trial
+
+
+def _unmeasured(references: References, kind: Kind, runs: int) -> list[int]:
+    """The seeds that are still to be measured."""
+    return [seed for seed in range(runs) if all(known.seed != seed for known in references.of(kind))]

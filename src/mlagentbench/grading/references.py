@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from mlagentbench.folders import cache_folder
 from mlagentbench.task.cache import locked, write_durably
 from mlagentbench.task.preparation import Prepared, file_name
+from mlagentbench.task.progress import Progress
 
 Kind = Literal["starter", "plain", "oracle"]
 _MEASURED = ("starter", "plain", "solution")
@@ -45,6 +48,15 @@ def read_references(prepared: Prepared) -> References:
         return References.model_validate_json(_file(prepared).read_bytes())
     except (FileNotFoundError, ValidationError):
         return References()
+
+
+@contextmanager
+def measuring(prepared: Prepared, kind: Kind, progress: Progress) -> Iterator[References]:
+    """Be the one process that measures this; gives what is known by then, since another may have done it meanwhile."""
+    file = _file(prepared)
+    what = f"a measurement of the {kind} of {prepared.task.id}"
+    with locked(file.with_suffix(f".{kind}.lock"), what, progress):
+        yield read_references(prepared)
 
 
 def add_reference(prepared: Prepared, kind: Kind, measurement: Measurement) -> References:
