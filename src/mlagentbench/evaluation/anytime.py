@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from mlagentbench.evaluation.statistics import Estimate, stratified_mean, stratified_rate
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import Event, ModelCalled, RunEnded, RunStarted, StepTaken
 
 Axis = Literal["steps", "time", "tokens", "cost"]
+_USED: dict[Axis, Callable[[Point], float | None]] = {
+    "steps": attrgetter("step"),
+    "time": attrgetter("elapsed"),
+    "tokens": attrgetter("tokens"),
+    "cost": attrgetter("cost"),
+}
 
 
-class Point(BaseModel):
-    """A graded moment of a run: what it had used, and what its workspace was worth."""
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A graded moment of a run: what it had used, and what its workspace was worth. There are half a million of them in
+    ten thousand runs, so they are kept small."""
 
-    model_config = ConfigDict(frozen=True)
     step: int
     """After this step; 0 is the beginning."""
     elapsed: float | None
@@ -35,9 +42,6 @@ class Point(BaseModel):
     def gain(self) -> float:
         """Without a valid submission, nothing is gained."""
         return self.improvement or 0.0
-
-    def used(self, axis: Axis) -> float | None:
-        return {"steps": self.step, "time": self.elapsed, "tokens": self.tokens, "cost": self.cost}[axis]
 
 
 def points_of(
@@ -91,34 +95,59 @@ class Mark:
     """The share of workspaces that were a success as they were then."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """One run along an axis: what it had used at each moment, and what it had then."""
+
+    used: list[float]
+    last: list[float]
+    best: list[float]
+    success: list[bool]
+
+    def at(self, budget: float) -> tuple[float, float, bool]:
+        """Before its first moment, a run has nothing."""
+        place = bisect_right(self.used, budget) - 1
+        return (self.last[place], self.best[place], self.success[place]) if place >= 0 else (0.0, 0.0, False)
+
+
 def curve(
     runs: Iterable[tuple[str, Sequence[Point]]], axis: Axis, budgets: Sequence[float]
 ) -> tuple[list[Mark], int]:
     """One mark a budget over runs, each given by its task and its moments, and how many runs had to be left out because
     what they used on this axis is not known. Moments that were not graded are not seen: grade every step first."""
-    by_task: dict[str, list[Sequence[Point]]] = {}
+    by_task: dict[str, list[_Course]] = {}
     left_out = 0
     for task, points in runs:
-        if any(point.used(axis) is None for point in points):
+        course = _course(points, axis)
+        if course is None:
             left_out += 1
         else:
-            by_task.setdefault(task, []).append(points)
-    return [_mark(list(by_task.values()), axis, budget) for budget in budgets], left_out
+            by_task.setdefault(task, []).append(course)
+    return [_mark(list(by_task.values()), budget) for budget in budgets], left_out
 
 
-def _mark(tasks: Sequence[Sequence[Sequence[Point]]], axis: Axis, budget: float) -> Mark:
-    last: list[list[float]] = []
-    best: list[list[float]] = []
-    successes: list[tuple[int, int]] = []
-    for runs in tasks:
-        reached = [[point for point in points if (point.used(axis) or 0.0) <= budget] for points in runs]
-        last.append([points[-1].gain if points else 0.0 for points in reached])
-        best.append([found.gain if (found := best_of(points)) else 0.0 for points in reached])
-        successes.append((sum(bool(points) and points[-1].success for points in reached), len(reached)))
+def _course(points: Sequence[Point], axis: Axis) -> _Course | None:
+    course = _Course([], [], [], [])
+    best: float | None = None
+    for point in points:
+        used = _USED[axis](point)
+        if used is None:
+            return None
+        if point.valid and point.improvement is not None:
+            best = max(point.gain, point.gain if best is None else best)
+        course.used.append(used)
+        course.last.append(point.gain)
+        course.best.append(best or 0.0)
+        course.success.append(point.success)
+    return course
+
+
+def _mark(tasks: Sequence[Sequence[_Course]], budget: float) -> Mark:
+    reached = [[course.at(budget) for course in runs] for runs in tasks]
     return Mark(
         budget=budget,
         runs=sum(map(len, tasks)),
-        last=stratified_mean(last),
-        best=stratified_mean(best),
-        success=stratified_rate(successes),
+        last=stratified_mean([[last for last, _, _ in runs] for runs in reached]),
+        best=stratified_mean([[best for _, best, _ in runs] for runs in reached]),
+        success=stratified_rate([(sum(success for _, _, success in runs), len(runs)) for runs in reached]),
     )
