@@ -47,6 +47,7 @@ test-all: lint $(VENV)/.installed-all  ## Everything.
 
 benchmark: setup  ## Measure the harness's own cost against peers; prints the table of docs/performance.md.
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/experiment.py
 
 clean:  ## Remove the virtual environment and caches of tools.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

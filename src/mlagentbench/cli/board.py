@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 24
 _MOST_RUNNING = 8
+_FIGURES = {"runs": 8, "valid": 5, "success": 7, "score": 7, "improvement": 11, "cost": 6}
+"""Columns with the width that none of them goes below."""
 
 
 @contextmanager
@@ -122,7 +124,13 @@ def left_of(board: Board) -> str:
 def name_of(line: Line) -> str:
     cell = line.cell
     data = f", data seed {cell.data_seed}" if cell.data_seed else ""
-    return f"{cell.task_name} ({cell.variant}{data}) · {cell.who} · seed {cell.seed}"
+    return f"{cell.task_name} ({cell.variant}{data}) · {_without_folders(cell.who)} · seed {cell.seed}"
+
+
+def _without_folders(who: str) -> str:
+    """A scripted model's file by its name alone."""
+    before, slashes, path = who.partition("mock//")
+    return f"{before}mock/…/{Path(path).name}" if slashes else who
 
 
 def outcome_of(line: Line, text: str) -> str:
@@ -149,13 +157,13 @@ def picture_of(board: Board) -> RenderableType:
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for column in ("task", "agent"):
         grid.add_column(column, overflow="ellipsis", no_wrap=True)
-    for column in ("runs", "valid", "success", "score", "improvement", "cost"):
-        grid.add_column(column, justify="right", no_wrap=True)
+    for column, width in _FIGURES.items():
+        grid.add_column(column, justify="right", no_wrap=True, min_width=width)
     groups = sorted(board.groups(), key=lambda each: all(line.state == "ended" for line in each[1]))
     for (task, variant, _, who), lines in groups[:_MOST_ROWS]:
         grid.add_row(
             Text(cleaned(f"{Path(task).name} ({variant})")),
-            Text(cleaned(who), "cyan"),
+            Text(cleaned(_without_folders(who)), "cyan"),
             _bar(lines),
             *_figures(lines),
         )

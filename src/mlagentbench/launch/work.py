@@ -54,19 +54,19 @@ class Telling(Silence):
         self._say("started", str(folder.path))
 
     def action(self, index: int, action: Action) -> None:
-        self._stop_if_asked()
+        self.stop_if_asked()
 
     def step(self, step: StepTaken, replayed: bool) -> None:
         self._step = step.index
         if not replayed:
             self._say("step", step.action.name)
-            self._stop_if_asked()
+            self.stop_if_asked()
 
     def model(self, call: ModelCalled) -> None:
         self._add(call)
         self._say("call")
         if not call.inside:
-            self._stop_if_asked()
+            self.stop_if_asked()
 
     def note(self, text: str) -> None:
         self._say("note", text)
@@ -78,7 +78,8 @@ class Telling(Silence):
     def _say(self, kind: Any, text: str = "") -> None:
         self._tell(Message(job=self._job, kind=kind, text=text[:_LONGEST], step=self._step, cost=self._cost))
 
-    def _stop_if_asked(self) -> None:
+    def stop_if_asked(self) -> None:
+        """Between two things that are better not cut short."""
         if self.stopping:
             raise Stop
 
@@ -193,11 +194,14 @@ def _measure(order: MeasureOrder, watch: Telling) -> None:
         python=order.plan.python,
         progress=watch.note,
     )
+
+    def progress(text: str) -> None:
+        watch.note(text)
+        watch.stop_if_asked()
+
     limits = resource_limits(run_limits(task.definition.limits))
     with tempfile.TemporaryDirectory(prefix="mlagentbench-measure-") as scratch:
-        grader = Grader(
-            prepared, choose(order.plan.sandbox), Path(scratch), limits, watch.note, order.network
-        )
+        grader = Grader(prepared, choose(order.plan.sandbox), Path(scratch), limits, progress, order.network)
         grader.measure(order.what, BASELINE_RUNS if order.what == "starter" else 1)
 
 
