@@ -424,3 +424,13 @@ def test_the_command_line_tells_of_it():
 def test_the_page_has_its_settings():
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
     assert settings_table(CommandAgent.Settings, {}) in page
+
+
+def test_the_usual_limit_of_steps_is_not_meant_for_it_but_one_that_is_given_holds(
+    command: Callable[..., Run], tmp_path: Path
+):
+    done = command(line="true")
+    assert RunFolder.open(done.folder).request().limits.steps is None
+    assert steps_of(done)[0].index == 1
+    done = command(line="true", limits={"steps": 7})
+    assert RunFolder.open(done.folder).request().limits.steps == 7

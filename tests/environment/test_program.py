@@ -6,6 +6,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from support.acting import content, writing
 from support.killing import processes_marked
 
 from mlagentbench import Action, Environment, Observation
+from mlagentbench.environment.settling import Settling
 from mlagentbench.workspace import entries
 
 OPEN = Callable[..., Environment]
@@ -161,3 +163,21 @@ def test_agents_that_are_not_shown_it_cannot_start_one(env: Environment):
 
 def test_nothing_can_go_on_that_was_not_started(opened: OPEN):
     assert "No program is running" in go_on(opened()).text
+
+
+def test_after_many_steps_files_settle_later(opened: OPEN, monkeypatch: pytest.MonkeyPatch):
+    """Or a program that writes for hours would make thousands of them."""
+    waited: list[float] = []
+
+    class Noting(Settling):
+        def __init__(self, workspace: Path, quiet: float, longest: float) -> None:
+            waited.append(quiet)
+            super().__init__(workspace, quiet, longest)
+
+    monkeypatch.setattr("mlagentbench.environment.program.Settling", Noting)
+    env = opened(limits={"steps": None})
+    start(env, "open('file', 'w')\n__import__('time').sleep(600)", settle=0.3)
+    env._steps = 499
+    env.step(writing("file", "again"))
+    env.step(Action("Run Program", {"command": "true", "settle": 0.3}))
+    assert waited == [0.3, pytest.approx(0.3 * 501 / 50)]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from mlagentbench.agent.spec import Needs, Settings
+from mlagentbench.agent import spec
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.program import CONTINUE, RUN
 from mlagentbench.environment.sharing import checked_folder, is_shown
@@ -25,7 +25,7 @@ _STARTED_AGAIN = (
 class CommandAgent:
     """Starts the program, lets it go on from one settled state of its files to the next, and is done when it ends."""
 
-    class Settings(Settings):
+    class Settings(spec.Settings):
         command: str = Field(
             min_length=1, description="a line for the shell; it runs in the workspace, in the sandbox"
         )
@@ -61,7 +61,7 @@ class CommandAgent:
     def __init__(self, settings: Settings) -> None:
         assert isinstance(settings, CommandAgent.Settings)
         self._settings = settings
-        self.needs = Needs(actions=(RUN, CONTINUE), chat=True, folders=settings.mounts)
+        self.needs = spec.Needs((RUN, CONTINUE), chat=True, folders=settings.mounts, counts_steps=False)
 
     def run(self, env: Environment) -> None:
         while not env.done and env.upcoming is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from mlagentbench.agent.spec import Settings
+from mlagentbench.agent import spec
 from mlagentbench.environment import Environment
 from mlagentbench.errors import UsageError
 from mlagentbench.record import Action
@@ -18,7 +18,7 @@ class ScriptedAgent:
     """One action a line, as JSON: `{"name": "Read File", "args": {"file_name": "train.py"}}`. Empty lines and lines
     that start with `#` are passed over."""
 
-    class Settings(Settings):
+    class Settings(spec.Settings):
         file: Annotated[Path, AfterValidator(Path.absolute)] = Field(description="the file of actions")
 
     def __init__(self, settings: Settings) -> None:

@@ -31,6 +31,9 @@ class Needs:
     """Programs may chat with the run's model on every task, with tools too."""
     folders: tuple[Path, ...] = ()
     """Of this machine, for programs to read."""
+    counts_steps: bool = True
+    """Whether its steps are decisions, which the usual limit of steps is meant for; else only one that the user gives
+    holds."""
 
 
 class Agent(Protocol):

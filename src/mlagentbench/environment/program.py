@@ -23,6 +23,8 @@ _NOT_FOUND = (
     "installation with --mount.]"
 )
 _NOT_FOUND_STATUS = (126, 127)
+_OFTEN = 50
+"""Steps after which files settle ever later, so that hours of work are hundreds of steps and not thousands."""
 _STOPPED = "[The program was stopped together with the harness. It starts again when the run is resumed.]"
 
 
@@ -67,7 +69,8 @@ class Program:
         with file.open("wb") as keep:
             collector = bench.collector(keep)
             self._output.listen(collector)
-            settling = Settling(bench.workspace.folder, self._rhythm.quiet, self._rhythm.longest)
+            quiet = self._rhythm.quiet * max(1.0, bench.step / _OFTEN)
+            settling = Settling(bench.workspace.folder, quiet, max(quiet, self._rhythm.longest))
             if command is not None:
                 self._process = bench.sandbox.start(_job(bench, command), self._output.feed, talks=False)
             process = self._process

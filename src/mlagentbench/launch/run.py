@@ -57,11 +57,13 @@ def run(
 def _with_needs(agent: Agent, options: Options) -> Options:
     needs = needs_of(agent)
     shown, folders = options.get("show_actions", ()), options.get("folders", ())
+    any_steps = {} if needs.counts_steps else {"steps": None}
     return {
         **options,
         "show_actions": (*shown, *needs.actions),
         "own_chat": needs.chat or options.get("own_chat", False),
         "folders": (*folders, *needs.folders),
+        "limits": {**any_steps, **(options.get("limits") or {})},
     }
 
 
@@ -134,6 +136,8 @@ def fork(
     if model is not None:
         models = models.with_act(model) if isinstance(model, str) else model
     needs = needs_of(built)
+    if not needs.counts_steps and not same_agent:
+        limits = {"steps": None, **(limits or {})}
     copy = models.entered_in(request).model_copy(
         update={
             "id": new_run_id(),
