@@ -15,6 +15,7 @@ from mlagentbench.record.steps import Execution, Observation
 
 SHOWN = ("Read File", "Edit Script (AI)", "Execute Script", "Final Answer")
 READ, EDIT, RUN, END = SHOWN
+UNDO = "Undo Edit Script"
 
 
 def step(name: str, ok: bool = True, changed: bool = True) -> StepTaken:
@@ -91,7 +92,9 @@ def test_a_guided_agent_is_told_not_to_repeat_a_failure(tiny_task, runs, speak_w
     speak_with(act, Told([completion("No code."), completion(CODE)]))
     done = run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
     assert [each.action for each in steps_of(done)] == [*story[:2], *story[3:]]
-    assert "Exactly this was tried, and led nowhere" in act.asked[3][0][-1].content
+    last = act.asked[3][0][-1].content
+    assert f'{EDIT} {{"script_name": "train.py"' in last and "was tried, and led nowhere" in last
+    assert act.asked[3][0][:-1] == act.asked[2][0][:-1], "its reply is not shown to it: it would say it again"
 
 
 def test_what_misled_twice_is_not_offered_again_for_the_decision(tiny_task, runs, speak_with) -> None:
@@ -104,6 +107,31 @@ def test_what_misled_twice_is_not_offered_again_for_the_decision(tiny_task, runs
     assert [f"among these: {READ}, {EDIT}." in each for each in offers[1:]] == [True, True, True, False]
     assert f"among these: {EDIT}." in offers[4]
     assert [call[1].temperature for call in act.asked] == [0.2, 0.2, 0.2, 0.8, 0.8]
+
+
+def test_edits_that_fail_are_undone_when_repairs_fail_too() -> None:
+    shown = (*SHOWN[:-1], UNDO, SHOWN[-1])
+    failed = [step(RUN), step(EDIT), step(RUN, ok=False)]
+    assert UNDO not in leading_on(shown, failed[:1]) and UNDO not in leading_on(shown, failed[:2])
+    assert set(leading_on(shown, failed)) >= {EDIT, UNDO}, "to repair or to undo"
+    twice = [*failed, step(EDIT), step(RUN, ok=False)]
+    assert leading_on(shown, twice) == (UNDO,)
+    assert UNDO in leading_on(shown, [*twice, step(UNDO)]), "the first edit stands, and is known to fail"
+    back = leading_on(shown, [*twice, step(UNDO), step(UNDO)])
+    assert EDIT in back and UNDO not in back and END not in back
+    assert leading_on(SHOWN, twice) != (UNDO,), "where it is not shown, it cannot be done"
+
+
+def test_the_editing_model_sees_how_the_script_failed(tiny_task, runs, speak_with) -> None:
+    running = Action(RUN, {"script_name": "train.py"})
+    edit = Action(EDIT, {"script_name": "train.py", "edit_instruction": "Better.", "save_name": "train.py"})
+    edited = Told([completion("```python\nraise ValueError('no such column')\n```"), completion(CODE)])
+    story = [running, edit, running, edit, running, Action(END, {"final_answer": "Done."})]
+    speak_with(Told(replies("json", "react", story)), edited)
+    run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
+    first, second = (asked[0][0].content for asked in edited.asked)
+    assert "it failed" not in first and "ValueError: no such column" in second
+    assert [asked[1].seed for asked in edited.asked] == [2, 4], "another step, another answer"
 
 
 def ran(score: float, index: int, ok: bool = True) -> StepTaken:

@@ -284,7 +284,7 @@ def test_a_small_profile_cuts_instead_and_shows_few_actions(play):
     assert len(shown) < 1_700 and "characters left out" in shown and shown.endswith("line 2999\n")
     schema = act.asked[0][1].json_schema
     assert [each["properties"]["action"]["const"] for each in schema["anyOf"]] == [
-        "Read File", "Edit Script (AI)", "Execute Script", "Final Answer",
+        "Read File", "Edit Script (AI)", "Undo Edit Script", "Execute Script", "Final Answer",
     ]  # fmt: skip
     assert schema["anyOf"][0]["properties"]["thought"]["maxLength"] == 300
     names = schema["anyOf"][1]["properties"]["action_input"]["properties"]

@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from mlagentbench.agent.measuring import validation_score
 from mlagentbench.record import Action
 from mlagentbench.record.events import StepTaken
 
 _EDITS = {"Write File", "Append File", "Copy File", "Edit Script (AI)", "Edit Script Segment (AI)"}
-_RUN, _END = "Execute Script", "Final Answer"
+_RUN, _UNDO, _END = "Execute Script", "Undo Edit Script", "Final Answer"
+_REPAIRS = 2
+"""Edited scripts in a row that may fail before they are set back to what worked."""
+_LONGEST_ERROR = 600
+
+_Version = Literal["not run", "ran", "failed"]
 
 
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
     """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
-    executed; no edit upon an edit that was not run; no end before an edited script has run without an error. Where
-    that would leave none, edits; and where there are none of these, all.
+    executed; no edit upon an edit that was not run; edits are undone only where they failed, and must be when repairs
+    failed too; no end before an edited script has run without an error. Where that would leave none, edits; and where
+    there are none of these, all.
 
     What could not be carried out may be tried again, in another way: see `failed_before`.
     """
-    edited = untried = worked = measured = False
+    versions: list[_Version] = ["not run"]
+    measured = False
     done: set[str] = set()
     for step in history:
+        name = step.action.name
         if step.observation.execution is not None:
-            untried, worked, measured = False, step.observation.ok, True
-            done = {step.action.name}
+            versions[-1] = "ran" if step.observation.ok else "failed"
+            measured, done = True, {name}
         elif step.edits and step.changes:
-            edited = untried = True
+            versions.append("not run")
+            done = set()
+        elif name == _UNDO and step.observation.ok and len(versions) > 1:
+            versions.pop()
             done = set()
         elif step.observation.ok:
-            done.add(step.action.name)
+            done.add(name)
+    edited = len(versions) > 1
+    untried = edited and versions[-1] == "not run"
+    failed = edited and versions[-1] == "failed"
+    if failed and versions[-_REPAIRS:] == ["failed"] * _REPAIRS and _UNDO in shown:
+        return (_UNDO,)
     if untried or (not measured and _RUN in shown):
         done |= _EDITS
-    if untried or not (edited and worked):
+    if not failed:
+        done.add(_UNDO)
+    if not (edited and versions[-1] == "ran"):
         done.add(_END)
     edits = tuple(name for name in shown if name in _EDITS)
     return tuple(name for name in shown if name not in done) or edits or tuple(shown)
+
+
+def last_error(history: Sequence[StepTaken]) -> str:
+    """The end of what was printed where the last script that ran, failed; nothing once it has been edited since."""
+    for step in reversed(history):
+        if step.observation.execution is not None:
+            return "" if step.observation.ok else step.observation.text.strip()[-_LONGEST_ERROR:]
+        if step.edits and step.changes:
+            break
+    return ""
 
 
 def failed_before(action: Action, history: Sequence[StepTaken]) -> str:

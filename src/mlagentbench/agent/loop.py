@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from mlagentbench.agent.context import Context, View
-from mlagentbench.agent.guiding import failed_before, leading_on, without_effect
+from mlagentbench.agent.context import Context, View, joined
+from mlagentbench.agent.guiding import failed_before, last_error, leading_on, without_effect
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
@@ -93,11 +93,13 @@ class Loop:
         if self._env.done:
             return
         action = decision.action
+        if self._settings.edits_see_errors:
+            error = last_error(self._env.history)
+            self._env.remark("edit", prompt("failed_run", error=error) if error else "")
         observation = self._env.step(action)
         if self._env.done:
             return
-        done = f"{action.name} {json.dumps(action.args, ensure_ascii=False)}"
-        text = self._reader.shorten(observation.text, done)
+        text = self._reader.shorten(observation.text, _written(action))
         if self._settings.guided and (remark := without_effect(self._env.history)):
             text = f"{text}\n{remark}"
         past = Past(len(self._env.history), decision, text)
@@ -123,48 +125,49 @@ class Loop:
     def _decide(self) -> Decision | FormatError | None:
         """What to do next; why nothing can be read after the last try; None if a limit is reached on the way."""
         offered = leading_on(self._shown, self._env.history) if self._settings.guided else ()
-        self._context.offered = offered
-        speech = self._speaker.next(offered)
         refused: list[Message] = []
         misleading: set[str] = set()
         error = FormatError("")
-        for _ in range(self._settings.max_tries):
+        for attempt in range(self._settings.max_tries):
             if self._env.done:
                 return None
-            completion = self._ask(speech, refused)
+            self._context.offered = offered
+            speech = self._speaker.next(offered)
+            completion = self._ask(speech, refused, again=attempt > 0)
             read = speech.read(completion)
-            if isinstance(read, Decision):
-                if not (misled := self._misled(read.action, offered)):
-                    return read
+            if not isinstance(read, Decision):
+                error = FormatError(self._reason(read, completion))
+                refused = speech.refuse(completion, prompt("retry", sentence=error.sentence))
+            elif misled := self._misled(read.action, offered):
+                error = misled
+                refused = [Message(role="user", content=prompt("misled", sentence=error.sentence))]
                 if read.action.name in misleading:
                     offered = tuple(name for name in offered if name != read.action.name) or offered
-                    self._context.offered = offered
                 misleading.add(read.action.name)
-                read = misled
-            error = FormatError(self._reason(read, completion))
-            refused = speech.refuse(completion, prompt("retry", sentence=error.sentence))
-            speech = self._speaker.next(offered)
+            else:
+                return read
         return error
 
     def _misled(self, action: Action, offered: tuple[str, ...]) -> FormatError | None:
-        """Why a guided agent should not do this now. A kind that misled twice is not offered again for this decision."""
+        """Why a guided agent should not do this now. A kind that misled twice is not offered again in one decision."""
         if not self._settings.guided:
             return None
         if action.name not in offered:
             return FormatError(f"{action.name} leads nowhere now. Choose among: {', '.join(offered)}.")
         if failure := failed_before(action, self._env.history):
             told = cut(failure, _LONGEST_FAILURE)
-            return FormatError(f"Exactly this was tried, and led nowhere: {told} Do it in another way.")
+            done = cut(_written(action), _LONGEST_FAILURE)
+            return FormatError(f"{done} was tried, and led nowhere: {told} Do something else.")
         return None
 
-    def _ask(self, speech: Speech, refused: list[Message]) -> Completion:
+    def _ask(self, speech: Speech, refused: list[Message], again: bool) -> Completion:
         """A completion; where the prompt is too long, of a shorter one."""
         view = View(self._settings.steps_in_context, self._settings.observations_in_context)
         sampling = self._sampling
-        if refused and self._settings.retry_temperature is not None:
+        if again and self._settings.retry_temperature is not None:
             sampling = sampling.model_copy(update={"temperature": self._settings.retry_temperature})
         for each in (view, *view.smaller()):
-            messages = [*self._context.messages(speech, each), *refused]
+            messages = joined([*self._context.messages(speech, each), *refused])
             try:
                 completion = self._env.complete(messages, speech.sampling(sampling), speech.tools)
             except TooLongError as error:
@@ -187,6 +190,10 @@ class Loop:
                 return f"The model would not answer. {error.sentence}"
             case _:
                 return error.sentence
+
+
+def _written(action: Action) -> str:
+    return f"{action.name} {json.dumps(action.args, ensure_ascii=False)}"
 
 
 def _vocabulary(env: Environment, settings: LanguageSettings, manner: Manner) -> Vocabulary:

@@ -55,6 +55,10 @@ class Desk:
         self.cost = 0.0
         self.sampling = dict(PUBLISHED)
         """How a role is asked where nothing else is said; an agent may set it when it begins."""
+        self.remarks: dict[ModelRole, str] = {}
+        """What actions tell a model besides what they ask; an agent may set it."""
+        self.turn = 0
+        """The step that is being taken."""
         self.inside = False
         """Whether an action is being performed, so that a call is part of it."""
 
@@ -112,10 +116,14 @@ class Desk:
         return called.completion
 
     def _seeded(self, role: ModelRole, request: Request) -> Request:
-        """With the run's seed, and one more each time that the agent asks the same again: it wants another answer, and
-        a model that honours seeds would give the same one for ever."""
+        """With the run's seed, and another one each time that the agent asks the same again, or has an action ask it in
+        a later step: it wants another answer, and a model that honours seeds would give the same one for ever."""
         seed = self._seed
-        if not self._inside(role):
+        if role == "tool":
+            pass  # a program that is started again asks again, and is answered from the record
+        elif self.inside:
+            seed += self.turn
+        else:
             content = hashlib.sha256(f"{role} {request.model_dump_json()}".encode()).digest()
             seed += self._asked[content]
             self._asked[content] += 1

@@ -176,6 +176,10 @@ class Environment:
         """How a model is asked from now on where a call says nothing else: by actions that think, above all."""
         self._run.desk.sampling[role] = sampling
 
+    def remark(self, role: ModelRole, text: str) -> None:
+        """What actions that think tell the model in this role from now on, besides what they ask."""
+        self._run.desk.remarks[role] = text
+
     def model(self, role: ModelRole = "act") -> Model:
         """The model in a role, for its name and what it can do; ask it through `complete`."""
         return self._run.desk.model(role)

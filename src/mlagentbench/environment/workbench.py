@@ -76,6 +76,7 @@ class Workbench:
         """While an action is performed: calls of models are part of it, programs' own among them."""
         if self.desk is not None:
             self.desk.inside = True
+            self.desk.turn = self.step
         if self.offering is not None:
             self.offering.begin()
         try:

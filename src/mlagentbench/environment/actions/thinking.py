@@ -174,6 +174,8 @@ def _edited_script(
     def ask(asked: list[Message]) -> Completion:
         return desk.complete("edit", asked)
 
+    if remark := desk.remarks.get("edit"):
+        prompt = f"{remark}\n\n{prompt}"
     messages = [Message(role="user", content=prompt)]
     reply, block = fenced_reply(ask, messages)
     error = _broken_by(bench, name, before, whole_of(block))
