@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "show": "Read a run, or one step of it with the diff that it made.",
     "annotate": "Correct what is said of a run: its failure mode, and its claims.",
     "compare": "Compare agents over their runs, with intervals.",
+    "report": "Write a report of runs: a page, tables, figures.",
     "list": "List the tasks, or the runs.",
     "info": "Tell everything about a task.",
     "prepare": "Make the data of tasks ready.",

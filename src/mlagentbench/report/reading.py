@@ -1,0 +1,233 @@
+"""Every run of the places that a report is of, one after the other; of each, what the report keeps is small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.evaluation.anytime import Point
+from mlagentbench.evaluation.failures import Failure
+from mlagentbench.evaluation.groups import name_of, runs_of
+from mlagentbench.evaluation.process import Process
+from mlagentbench.evaluation.profile import Basis, Profile, Subject, Times, read_profile
+from mlagentbench.record.folder import RunFolder, find_runs
+from mlagentbench.record.request import Host, RunLimits, RunRequest
+from mlagentbench.record.summary import Summary
+from mlagentbench.report.steps import Step, steps_in
+
+_CLAIMS_KEPT = 3
+"""Of a run, for its card; the table of claims has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A run, as the report keeps it."""
+
+    folder: Path
+    profile: Profile
+    """With those of its points at which something changed, and its first claims."""
+    strip: str
+    """Its steps, a letter each."""
+    damage: str = ""
+    """Why its record cannot be trusted. It counts as a run without a grade."""
+
+    @property
+    def summary(self) -> Summary:
+        return self.profile.summary
+
+    @property
+    def who(self) -> str:
+        return name_of(self.summary.agent, self.summary.model)
+
+    @property
+    def unfinished(self) -> bool:
+        return not self.summary.ended
+
+    @property
+    def outcome(self) -> str:
+        """`success`, `unfinished`, or why it did not succeed."""
+        if self.profile.success:
+            return "success"
+        if self.unfinished:
+            return "unfinished"
+        failure = self.profile.failure
+        return "no mode" if failure is None or failure.mode == "none" else failure.mode
+
+
+@dataclass
+class Conditions:
+    """What runs were made with: one example of each, and how many runs had it."""
+
+    hosts: dict[str, tuple[Host, int]] = field(default_factory=dict)
+    asked: dict[tuple[str, str, str], tuple[RunRequest, int]] = field(default_factory=dict)
+    """By agent, settings and limits."""
+
+
+@dataclass
+class Gathered:
+    runs: list[Seen] = field(default_factory=list)
+    conditions: Conditions = field(default_factory=Conditions)
+    left_out: list[str] = field(default_factory=list)
+    """What is not in the numbers, and why; a sentence each."""
+
+
+Take = Callable[[Seen, Profile, Sequence[Step]], None]
+
+
+def gather(
+    places: Sequence[str | Path], folder: Path, take: Take, progress: Callable[[str], None]
+) -> Gathered:
+    """Read each run once. `take` is given it with all of its steps, before they are forgotten."""
+    found = Gathered()
+    own = 0
+    runs = list(_folders(places, folder))
+    for number, run in enumerate(runs, start=1):
+        if number % 1_000 == 0:
+            progress(f"{number:,} of {len(runs):,} runs read")
+        damage = ""
+        try:
+            profile = read_profile(run)
+        except (RecordError, OSError) as error:
+            damage = _relative(str(error), run.path)
+            try:
+                profile = _of_damaged(run)
+            except (RecordError, OSError):
+                found.left_out.append(f"{run.path.name}: nobody can tell what it is a run of ({damage})")
+                continue
+        if not profile.summary.task:
+            own += 1
+            continue
+        steps: list[Step] = []
+        if not damage:
+            try:
+                steps = list(steps_in(run.events_file, profile.summary.run, profile.points))
+            except RecordError as error:
+                damage = _relative(str(error), run.path)
+        seen = Seen(run.path, _trimmed(profile), "".join(step.letter for step in steps), damage)
+        _note(found.conditions, run, profile)
+        take(seen, profile, steps)
+        found.runs.append(seen)
+    if own:
+        found.left_out.append(
+            f"{own:,} of `mlagentbench assist` on a person's own folder, which have no grade"
+        )
+    if not found.runs:
+        raise UsageError(
+            f"There are no runs of tasks in {', '.join(map(str, places))}; `mlagentbench run TASK` makes some."
+        )
+    found.runs.sort(key=lambda run: (run.summary.task, run.summary.variant, run.who, run.summary.seed))
+    return found
+
+
+def _folders(places: Sequence[str | Path], folder: Path) -> Iterator[RunFolder]:
+    """Each once, however many places hold it."""
+    seen: set[Path] = set()
+    for place in places:
+        here = next((path for path in (Path(place), folder / place) if path.is_dir()), None)
+        runs = find_runs([here]) if here else [run for run, _ in runs_of(place, folder)]
+        for run in runs:
+            if run.path not in seen:
+                seen.add(run.path)
+                yield run
+
+
+def _relative(problem: str, path: Path) -> str:
+    """Without the place where the runs lie, which is nobody's business."""
+    return problem.replace(f"{path}/", "").replace(str(path), path.name)
+
+
+def _trimmed(profile: Profile) -> Profile:
+    claims = profile.claims.model_copy(update={"unsupported": profile.claims.unsupported[:_CLAIMS_KEPT]})
+    return profile.model_copy(update={"claims": claims, "points": _changes(profile.points)})
+
+
+def _changes(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points that are worth something else than the one before; curves over them are the same."""
+    if len(points) < 3:
+        return tuple(points)
+    kept = [points[0]]
+    for before, point in pairwise(points):
+        if _worth(before) != _worth(point):
+            kept.append(point)
+    if kept[-1] is not points[-1]:
+        kept.append(points[-1])
+    return tuple(kept)
+
+
+def _worth(point: Point) -> tuple[object, ...]:
+    return point.valid, point.improvement, point.success, point.cost is None
+
+
+def _note(conditions: Conditions, run: RunFolder, profile: Profile) -> None:
+    subject = profile.subject
+    key = (profile.summary.agent, profile.summary.model, subject.settings_hash)
+    host = conditions.hosts.get(subject.host)
+    asked = conditions.asked.get(key)
+    request = run.request() if host is None or asked is None else None
+    if request is not None:
+        host = host or (request.host, 0)
+        asked = asked or (request, 0)
+    assert host is not None and asked is not None
+    conditions.hosts[subject.host] = host[0], host[1] + 1
+    conditions.asked[key] = asked[0], asked[1] + 1
+
+
+def _of_damaged(run: RunFolder) -> Profile:
+    """What is known of a run whose record cannot be read: what was asked. It stays in the denominator."""
+    request = run.request()
+    return Profile(
+        basis=Basis(rules="", head="", grades="", annotations=""),
+        subject=Subject(
+            data=request.data_digest,
+            experiment=run.path.parents[2].name if len(run.path.parents) > 2 else "",
+            agent=request.agent,
+            settings=request.settings,
+            settings_hash="damaged",
+            created=request.created,
+            version=request.version,
+            host="damaged",
+        ),
+        summary=Summary(
+            run=request.id,
+            task=request.task,
+            variant=request.variant,
+            agent=request.label or request.agent,
+            model=request.model,
+            seed=request.seed,
+            network=request.network,
+            sandbox=request.sandbox,
+            head="",
+            ended="damaged",
+            steps=0,
+            failed_steps=0,
+            actions={},
+            denied=0,
+            elapsed=0.0,
+            execution_wall=0.0,
+            execution_cpu=0.0,
+            peak_memory=0,
+            cost=None,
+            unknown=("time", "tokens", "cost", "execution"),
+        ),
+        times=Times(model=0.0, waiting=0.0, execution=0.0, harness=0.0),
+        process=Process(),
+        failure=Failure(
+            mode="infrastructure", evidence="Its record was damaged, so that there is no grade to trust."
+        ),
+    )
+
+
+def limits_in_words(limits: RunLimits) -> str:
+    """What bounded a run as a whole."""
+    parts = [
+        f"{limits.steps:,} steps" if limits.steps is not None else "",
+        f"{limits.time / 60:,.0f} minutes" if limits.time is not None else "",
+        f"{limits.tokens:,} tokens" if limits.tokens is not None else "",
+        f"{limits.cost:g} dollars" if limits.cost is not None else "",
+        f"{limits.execution_time / 60:,.0f} minutes an execution",
+        f"{limits.memory / 1e9:,.1f} GB memory",
+    ]
+    return ", ".join(part for part in parts if part)
