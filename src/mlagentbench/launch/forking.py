@@ -9,6 +9,7 @@ no other. When the experiment's own process is gone, it ends those that it start
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import os
@@ -21,10 +22,15 @@ import time
 from dataclasses import dataclass
 from typing import IO
 
+from pydantic import BaseModel
+
 from mlagentbench.agent.spec import AGENTS
+from mlagentbench.environment.actions.registry import all_actions
 from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.grading import grade
 from mlagentbench.launch.orders import ORDER, Command, Message, Order
 from mlagentbench.launch.work import work
+from mlagentbench.record import events, request, steps, summary
 from mlagentbench.sandbox import choose
 
 LARGEST = 2**18
@@ -39,6 +45,7 @@ _PRELOADED = (
     "mlagentbench.evaluation.verdicts",
     "mlagentbench.grading.grader",
     "mlagentbench.grading.stages",
+    "mlagentbench.grading.trial",
     "mlagentbench.model.prices",
     "mlagentbench.model.registry",
     "mlagentbench.record.summary",
@@ -149,8 +156,6 @@ class Server:
 def _die_with_parent() -> None:
     """Should the process that forks be killed, nobody would wait for this one."""
     if sys.platform == "linux":
-        import ctypes
-
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -166,8 +171,19 @@ def _load(sandbox: str, agents: list[str]) -> None:
         choose(sandbox)
     except MLAgentBenchError:
         pass  # as above
+    _build_models()
     gc.collect()
     gc.freeze()
+
+
+def _build_models() -> None:
+    """Types of the record are built when they are first used; here that is once for all runs."""
+    all_actions()
+    for module in (events, request, steps, summary, grade):
+        for found in vars(module).values():
+            if isinstance(found, type) and issubclass(found, BaseModel) and found is not BaseModel:
+                found.model_rebuild()
+    events.EVENT.validate_python({"type": "denied", "text": ""})
 
 
 def main() -> None:
