@@ -40,11 +40,12 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Correct what is said of a run: its failure mode, and which of its claims are supported.
+    """Correct what is said of a run: its failure mode, and its claims.
 
     RUN is a run's folder, its id, the beginning of one, or `last`. Without an option, it tells what the rules say and
-    lists the claims with their numbers; on a terminal, it then asks. What you say is kept beside the record, in
-    annotations.json, with your name; the record itself is never changed. docs/process.md has the rules.
+    lists the claims, each with its number and whether it is supported; on a terminal, it then asks. What you say is
+    kept beside the record, in annotations.json, with your name; the record itself is never changed. docs/process.md
+    has the rules.
     """
     import sys
 
