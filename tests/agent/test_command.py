@@ -266,6 +266,12 @@ def test_a_program_that_fails_ends_the_run_as_an_error_with_its_words(command: C
     assert done.grade is not None and "submission.csv" in done.grade.reason
 
 
+def test_one_that_is_not_found_ends_the_run_with_what_to_do(command: Callable[..., Run]):
+    done = command(line="no-such-program")
+    assert done.summary.ended == "error"
+    assert "not found in the sandbox" in done.summary.detail and "--mount" in done.summary.detail
+
+
 def test_one_that_leaves_nothing_has_submitted_nothing(command: Callable[..., Run]):
     done = command(line="true")
     assert done.summary.ended == "submitted"
@@ -276,10 +282,10 @@ def test_one_that_leaves_nothing_has_submitted_nothing(command: Callable[..., Ru
     ("settings", "words"),
     [
         ({}, "'command'.*Field required"),
-        ({"command": "/opt/no/such/program -y"}, "there is no program /opt/no/such/program"),
+        ({"command": "/opt/no/such/program -y"}, "There is no program /opt/no/such/program on this machine"),
         (
             {"command": f"A=1 {sys.executable} -c 1"},
-            "is not visible in the sandbox; show its folder with --mount",
+            "is not visible in the sandbox. Show the folder of its",
         ),
         ({"command": "true", "mounts": ["/no/such/folder"]}, "There is no /no/such/folder"),
         ({"command": "true", "mounts": ["/"]}, "lies in it"),

@@ -12,7 +12,7 @@ from mlagentbench.agent import spec
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.program import CONTINUE, RUN
 from mlagentbench.environment.sharing import checked_folder, is_shown
-from mlagentbench.environment.workbench import how_it_ended
+from mlagentbench.errors import UsageError
 from mlagentbench.record import Action
 from mlagentbench.record.events import Resumed
 
@@ -54,8 +54,12 @@ class CommandAgent:
             program = _program_of(self.command)
             if program is not None and not is_shown(program, self.mounts):
                 if not program.exists():
-                    raise ValueError(f"there is no program {program} on this machine")
-                raise ValueError(f"{program} is not visible in the sandbox; show its folder with --mount")
+                    raise UsageError(
+                        f"There is no program {program} on this machine. Install it, or correct its path."
+                    )
+                raise UsageError(
+                    f"{program} is not visible in the sandbox. Show the folder of its installation with --mount."
+                )
             return self
 
     def __init__(self, settings: Settings) -> None:
@@ -77,7 +81,8 @@ class CommandAgent:
         while not env.done and told.execution is None:
             told = env.step(Action(CONTINUE))
         if not env.done and told.execution is not None:
-            env.finish("error", f"The program did not end well: {how_it_ended(told.execution)}.")
+            why = told.text.rsplit("\n", 1)[-1].strip("[].")
+            env.finish("error", f"The program did not end well: {why}.")
 
 
 def _program_of(command: str) -> Path | None:
