@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from mlagentbench.evaluation.assertions import Assertion, assertions
 from mlagentbench.evaluation.figures import compatible, tokens
 from mlagentbench.evaluation.observed import LONGEST_TEXT, MOST_NUMBERS, Observed, Seen, Source, scales
+from mlagentbench.evaluation.process import kind_of
 from mlagentbench.evaluation.statements import Statement, statements
 from mlagentbench.evaluation.vocabulary import FALLING
 from mlagentbench.record.annotations import Annotations, read_annotations
@@ -183,7 +184,7 @@ class Evidence:
 
     def _take(self, step: StepTaken) -> None:
         seen = step.observation
-        if seen.execution is not None:
+        if seen.execution is not None or kind_of(step.action.name) == "execute":
             self.show(seen.text, step.index, "output")
             if seen.output:
                 self._cut.append((seen.output, step.index))

@@ -29,7 +29,7 @@ def command(run: str, step: int | None, tree: bool, svg: Path | None, folder: Pa
     from mlagentbench.cli.machine import plain, print_json
     from mlagentbench.cli.reading import diff_lines, draw, step_at
     from mlagentbench.cli.screen import open_screen
-    from mlagentbench.record.summary import read_summary
+    from mlagentbench.evaluation.profile import read_profile
 
     found = find_run(run, folder)
     if tree or svg is not None:
@@ -40,7 +40,16 @@ def command(run: str, step: int | None, tree: bool, svg: Path | None, folder: Pa
         draw(open_screen(), found, step)
     elif step is None:
         events = [plain(event) for event in found.history().events]
-        print_json({"request": found.request(), "summary": read_summary(found), "events": events})
+        profile = read_profile(found)
+        print_json(
+            {
+                "request": found.request(),
+                "summary": profile.summary,
+                "failure": profile.failure,
+                "claims": profile.claims,
+                "events": events,
+            }
+        )
     else:
         before, taken = step_at(found, step)
         diff = "\n".join(diff_lines(found.store(), before, taken.snapshot))
