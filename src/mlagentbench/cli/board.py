@@ -156,7 +156,7 @@ def picture_of(board: Board) -> RenderableType:
 
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for column in ("task", "agent"):
-        grid.add_column(column, overflow="ellipsis", no_wrap=True)
+        grid.add_column(column, overflow="ellipsis")
     for column, width in _FIGURES.items():
         grid.add_column(column, justify="right", no_wrap=True, min_width=width)
     groups = sorted(board.groups(), key=lambda each: all(line.state == "ended" for line in each[1]))
