@@ -129,6 +129,37 @@ def test_its_files_settle_while_it_waits_for_its_model(
     assert verify(done.folder).ok
 
 
+def test_many_calls_at_once_and_steps_meanwhile_keep_the_record_whole(
+    command: Callable[..., Run], speak: Callable[[Told], Told], runs: Path, tmp_path: Path, tiny_task: Path
+):
+    speak(Told(lambda number: completion(f"answer {number}")))
+    program = tmp_path / "program.py"
+    program.write_text(f"""{ASKING}
+import itertools, threading, time
+from concurrent.futures import ThreadPoolExecutor
+done = threading.Event()
+def write():
+    for number in itertools.count():
+        open("file", "w").write(str(number))
+        if done.wait(0.02):
+            return
+writing = threading.Thread(target=write)
+writing.start()
+with ThreadPoolExecutor(6) as pool:
+    for _ in range(10):
+        list(pool.map(lambda number: ask({{"role": "user", "content": str(number)}}), range(12)))
+        time.sleep(0.1)
+done.set()
+writing.join()
+""")
+    settings = {"command": f"python {program}", "mounts": [program], "settle": 30, "longest": 0.05}
+    done = run(tiny_task, "command", "test/told", settings=settings, runs=runs)
+    assert done.summary.ended == "submitted"
+    assert (done.summary.model_calls, done.summary.failed_calls) == (120, 0)
+    assert done.summary.steps > 2
+    assert verify(done.folder).ok
+
+
 def test_it_may_call_tools_where_the_model_can(command: Callable[..., Run], speak: Callable[[Told], Told]):
     call = ToolCall(id="call-1", name="bash", arguments='{"command": "ls"}')
     told = speak(Told([completion("I look.", call, stop_reason="tool_calls"), completion("Done.")]))
@@ -329,26 +360,25 @@ def mortal_run(death: str, *arguments: str | Path) -> subprocess.CompletedProces
     )
 
 
-def test_killed_and_resumed_it_starts_again_where_its_files_were(tiny_task: Path, runs: Path, tmp_path: Path):
-    """Twice: while it works on its second turn, and at the end of it."""
+def killed_at(death: str, tiny_task: Path, runs: Path, tmp_path: Path) -> Path:
+    """A run of the program that works alone, dead; each of its two turns is a step."""
     script = tmp_path / "answers.jsonl"
     script.write_text("".join(json.dumps(answer) + "\n" for answer in ANSWERS))
     waiting = PROGRAM.read_text().replace("messages += [", "import time; time.sleep(2)\n    messages += [")
     program = tmp_path / "program.py"
     program.write_text("import os\nprint('start', os.environ['MLAGENTBENCH_STARTS'])\n" + waiting)
-    line = f"python {program}"
-    options = ["-a", "command", "--command", line, "--mount", program, "-c", "settle=0.3"]
-    # Started, a call, a step, a call, and now the second step is under way.
-    died = mortal_run("after:4", "run", tiny_task, *options, "-m", f"mock/{script}", "-o", runs)
+    options = ["-a", "command", "--command", f"python {program}", "--mount", program, "-c", "settle=0.3"]
+    died = mortal_run(death, "run", tiny_task, *options, "-m", f"mock/{script}", "-o", runs)
     assert died.returncode == -signal.SIGKILL, died.stderr
     (folder,) = (found.parent for found in runs.glob("*/*/*/*/run.json"))
+    return folder
+
+
+def test_killed_and_resumed_it_starts_again_where_its_files_were(tiny_task: Path, runs: Path, tmp_path: Path):
+    folder = killed_at("after:4", tiny_task, runs, tmp_path)
     before = events_of(folder)
-    assert [type(event).__name__ for event in before] == [
-        "RunStarted",
-        "ModelCalled",
-        "StepTaken",
-        "ModelCalled",
-    ]
+    kinds = [type(event).__name__ for event in before]
+    assert kinds == ["RunStarted", "ModelCalled", "StepTaken", "ModelCalled"]
     done = resume(folder)
     assert events_of(done)[:4] == before
     assert (done.summary.ended, done.summary.model_calls) == ("submitted", 4)
@@ -359,6 +389,18 @@ def test_killed_and_resumed_it_starts_again_where_its_files_were(tiny_task: Path
     assert [step.action.name for step in steps].count("Run Program") == 2
     again = next(step for step in steps[1:] if step.action.name == "Run Program")
     assert again.observation.text.startswith("start 2\n")
+    assert verify(done.folder).ok
+
+
+def test_killed_before_its_first_step_was_kept_it_is_not_charged_twice(
+    tiny_task: Path, runs: Path, tmp_path: Path
+):
+    folder = killed_at("before:3", tiny_task, runs, tmp_path)
+    assert [type(event).__name__ for event in events_of(folder)] == ["RunStarted", "ModelCalled"]
+    done = resume(folder)
+    assert (done.summary.ended, done.summary.model_calls) == ("submitted", 2)
+    assert steps_of(done)[0].observation.text.startswith("start 1\n")
+    assert done.grade is not None and done.grade.valid
     assert verify(done.folder).ok
 
 

@@ -69,8 +69,10 @@ class Program:
         with file.open("wb") as keep:
             collector = bench.collector(keep)
             self._output.listen(collector)
-            quiet = self._rhythm.quiet * max(1.0, bench.step / _OFTEN)
-            settling = Settling(bench.workspace.folder, quiet, max(quiet, self._rhythm.longest))
+            later = max(1.0, bench.step / _OFTEN)
+            settling = Settling(
+                bench.workspace.folder, self._rhythm.quiet * later, self._rhythm.longest * later
+            )
             if command is not None:
                 self._process = bench.sandbox.start(_job(bench, command), self._output.feed, talks=False)
             process = self._process
