@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support.acting import executing, play, steps_of, submitting
 from support.oldruns import STARTED, TURNS, Turn, call_log, old_run
+from support.tasks import original_task
 from support.trees import tree
 
-from mlagentbench import export, grade, import_runs, show, verify
+from mlagentbench import export, fork, gc, grade, import_runs, prepare, resume, show, verify
+from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.importing import Import
 from mlagentbench.evaluation.oldnames import action_name, model_name
 from mlagentbench.evaluation.process import process_of
 from mlagentbench.record.events import ModelCalled, Note, RunEnded
 from mlagentbench.record.folder import STORE, RunFolder
+from mlagentbench.record.original.folder import OldFolder
+from mlagentbench.record.original.run import read_old_run
 from mlagentbench.record.packing import pack, unpack
 from mlagentbench.record.summary import read_summary
 from mlagentbench.workspace import read
@@ -143,6 +150,22 @@ class TestGraded:
         assert read_summary(RunFolder.open(done.run)).grade == done.grade
         assert grade(done.run) == done.grade
         assert any("the same verdict" in line for line in verify(done.run).checked)
+
+    def test_by_the_original_s_own_grader_where_its_task_folder_is_named(
+        self, logs: Path, runs: Path, tmp_path: Path
+    ) -> None:
+        task = original_task(
+            tmp_path / "benchmarks" / "thing",
+            starter="open('submission.csv', 'w').write('0.5')\n",
+            grader="def get_score(folder):\n    return float(open(folder + '/submission.csv').read())\n",
+        )
+        prepare(task)
+        folder = old_run(
+            logs / "thing", [Turn("Execute Script", {}, "", {"submission.csv": "0.75"}), TURNS[3]]
+        )
+        done = taken_in(folder, runs, task=task)
+        assert done.grade is not None and done.grade.score == 0.75, done.not_graded
+        assert RunFolder.open(done.run).request().task == "original-thing@1"
 
     def test_not_where_it_has_another_and_the_reason_is_told(
         self, logs: Path, runs: Path, tiny_task: Path, left: dict[str, str]
@@ -407,3 +430,89 @@ def test_the_notes_say_where_it_came_from(logs: Path, runs: Path) -> None:
     done = taken_in(old_run(logs / "p"), runs)
     notes = [e.text for e in RunFolder.open(done.run).history().events if isinstance(e, Note)]
     assert notes[0] == f"Imported from {logs / 'p'}."
+
+
+def test_sizes_are_bounded_and_what_is_beyond_is_told(
+    logs: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = old_run(logs / "p")
+    monkeypatch.setattr("mlagentbench.record.original.trace.MOST_STEPS", 2)
+    monkeypatch.setattr("mlagentbench.record.original.folder.MOST_BYTES", 4_000)
+    done = taken_in(folder, runs)
+    assert done.steps == 2 and any("the first 2 are read" in each for each in done.damaged)
+    assert any("is read here" in each for each in done.damaged)
+    assert verify(done.run).ok
+
+
+def test_a_huge_file_of_a_workspace_is_named_and_not_kept(logs: Path, runs: Path) -> None:
+    folder = old_run(logs / "p")
+    with (folder / "env_log" / "traces" / "step_final_files" / "huge.bin").open("wb") as file:
+        file.truncate(2**42)
+    done = taken_in(folder, runs)
+    assert any("'huge.bin' is not kept: larger than" in each for each in done.damaged)
+    assert verify(done.run).ok
+
+
+def test_what_it_needs_is_not_collected(logs: Path, runs: Path) -> None:
+    done = taken_in(old_run(logs / "p"), runs)
+    assert gc(runs).objects == 0
+    assert verify(done.run).ok
+
+
+def test_nothing_can_go_on_with_it_and_that_is_said(logs: Path, runs: Path) -> None:
+    done = taken_in(old_run(logs / "p"), runs)
+    before = tree(runs / "imported")
+    for going_on in (lambda: resume(done.run), lambda: fork(done.run, 1)):
+        with pytest.raises(UsageError, match="was imported"):
+            going_on()
+    assert tree(runs / "imported") == before
+
+
+_WHOLE = json.dumps(
+    {
+        "steps": [
+            {"action": {"name": "List Files", "args": {"dir_path": "."}}, "observation": "a\nb", "timestamp": STARTED},
+            {"action": {"name": "Final Answer", "args": "Done"}, "observation": "end", "timestamp": STARTED + 9},
+        ],
+        "low_level_steps": [],
+        "action_infos": {},
+        "task_description": "Improve.",
+    },
+    indent=4,
+).encode()  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.integers(0, len(_WHOLE) - 1), change=st.binary(max_size=3), cut=st.booleans())
+def test_whatever_bytes_a_trace_holds_it_is_read_or_told(
+    tmp_path: Path, place: int, change: bytes, cut: bool
+) -> None:
+    folder = tmp_path / "old"
+    (folder / "env_log").mkdir(parents=True, exist_ok=True)
+    data = _WHOLE[:place] + change + (b"" if cut else _WHOLE[place + len(change) :])
+    (folder / "env_log" / "trace.json").write_bytes(data)
+    with OldFolder(folder) as old:
+        run = read_old_run(old)
+    assert run.trace.steps or run.damaged
+    for step in run.trace.steps:
+        assert isinstance(step.args, dict) and json.dumps(step.args) and step.text.encode() is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_whatever_json_a_trace_is_it_is_read_or_told(value: object) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "env_log" / "trace.json"
+        file.parent.mkdir()
+        file.write_text(
+            json.dumps({"steps": [value, {"action": value, "observation": value, "timestamp": value}]})
+        )
+        with OldFolder(Path(place)) as old:
+            run = read_old_run(old)
+    assert len(run.trace.steps) == 2 and run.damaged

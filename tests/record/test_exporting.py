@@ -239,6 +239,7 @@ class TestInspect:
         assert "+30.0 %" in sample.scores["success"].explanation
         assert "Measured here." in sample.scores["success"].explanation
         assert sample.scores["success"].metadata["baseline"]["mean"] == 100
+        assert sample.scores["success"].answer == "RMSE 0.13"
 
     def test_usage_times_and_limits_are_there(self, sample: Any) -> None:
         usage = sample.model_usage["test/told"]

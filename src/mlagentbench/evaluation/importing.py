@@ -27,6 +27,7 @@ from mlagentbench.workspace import Store, remove_tree
 Progress = Callable[[str], None]
 _MARKS = ("env_log", "agent_log")
 _DEEPEST = 12
+_MOST_SENTENCES = 200
 
 
 @dataclass(frozen=True)
@@ -164,11 +165,16 @@ def _with_findings(request: RunRequest, run: OldRun, where: Placement, kept: Wor
     assert request.imported is not None
     found = request.imported.model_copy(
         update={
-            "missing": (*run.missing, *where.missing, *kept.missing),
-            "damaged": (*run.damaged, *kept.damaged),
+            "missing": _some([*run.missing, *where.missing, *kept.missing]),
+            "damaged": _some([*run.damaged, *kept.damaged]),
         }
     )
     return request.model_copy(update={"imported": found})
+
+
+def _some(sentences: list[str]) -> tuple[str, ...]:
+    more = len(sentences) - _MOST_SENTENCES
+    return (*sentences[:_MOST_SENTENCES], *([f"And {more:,} more of the kind."] if more > 0 else []))
 
 
 def _grade(

@@ -19,7 +19,7 @@ from mlagentbench.errors import MLAgentBenchError, UsageError
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import Event, ModelCalled, Note, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder, new_run_id
-from mlagentbench.record.request import Origin
+from mlagentbench.record.request import Origin, RunRequest
 from mlagentbench.record.summary import Summary, read_summary
 
 
@@ -86,6 +86,7 @@ def resume(
     """
     folder = RunFolder.open(run)
     request = folder.request()
+    _refuse_imported(request)
     built, _ = build_agent(request.agent, request.settings)
     needs = needs_of(built)
     setup = recorded_setup(
@@ -124,6 +125,7 @@ def fork(
     """
     source = RunFolder.open(run)
     request = source.request()
+    _refuse_imported(request)
     events = source.history().events
     steps = [event for event in events if isinstance(event, StepTaken)]
     if not 0 <= step <= len(steps):
@@ -174,6 +176,14 @@ def fork(
         folders=needs.folders,
     )
     return drive(Environment(setup), built)
+
+
+def _refuse_imported(request: RunRequest) -> None:
+    if request.imported is not None:
+        raise UsageError(
+            "This run was imported: its agent was another program, so nothing here can go on with it. "
+            "`mlagentbench show`, `grade` and `checkout` work on it."
+        )
 
 
 def _up_to(events: Sequence[Event], step: int) -> list[Event]:

@@ -166,7 +166,7 @@ def _spec(key: Key, identity: str, first: float, sums: _Sums) -> tuple[EvalSpec,
         task_args={"variant": variant, "data_seed": row.data_seed},
         solver=agent,
         solver_args=settings,
-        tags=[experiment, variant],
+        tags=[agent, variant, experiment],
         dataset=EvalDataset(
             name=f"{task} ({variant})",
             samples=len(rows),

@@ -61,8 +61,7 @@ from mlagentbench.record.inspect_words import (
     tool_of,
     usage_of,
 )
-from mlagentbench.record.summary import read_summary
-from mlagentbench.record.tables import RunRow, bounded, cells, run_row, said_before
+from mlagentbench.record.tables import RunRow, bounded, cells, run_row, said_before, summary_of
 from mlagentbench.workspace import Store
 
 TARGET = "more than 10 % better than the starter"
@@ -80,7 +79,7 @@ def sample_of(folder: RunFolder) -> tuple[EvalSample, RunRow]:
     row = run_row(folder)
     metadata = {name: value for name, value in cells(row).items() if value is not None}
     try:
-        request, events, grade = folder.request(), folder.history().events, read_summary(folder).grade
+        request, events, grade = folder.request(), folder.history().events, summary_of(folder).grade
     except (RecordError, OSError) as error:
         why = bounded(str(error))
         sample = EvalSample(
@@ -172,7 +171,8 @@ class _Telling:
         error = self._failure()
         if error is not None:
             self._events.append(ErrorEvent(error=error, **self._base(self._last, self._elapsed)))
-        scores = scores_of(grade, self._why if self._ended else "The run has not ended.")
+        why = self._why if self._ended else "The run has not ended."
+        scores = scores_of(grade, why, self._output().completion)
         for name, score in scores.items():
             self._events.append(
                 ScoreEvent(score=score, target=TARGET, scorer=name, **self._base(self._last, self._elapsed))
@@ -224,11 +224,9 @@ class _Telling:
                 id=f"{identity}-seen",
             ),
         ]
-        begin = step.time - step.seconds
-        started = max(step.elapsed - step.seconds, 0.0)
-        base = {**self._base(begin, started), "span_id": identity}
-        self._events += [
-            SpanBeginEvent(id=identity, name=f"{step.index}. {call.function}", type="tool", **base),
+        base = self._base(step.time - step.seconds, max(step.elapsed - step.seconds, 0.0))
+        inside = [inner for inner in self._calls if inner.inside]
+        self._events.append(
             ToolEvent(
                 id=identity,
                 function=call.function,
@@ -238,12 +236,19 @@ class _Telling:
                 completed=moment(step.time),
                 working_time=step.seconds,
                 message_id=f"{identity}-seen",
+                agent_span_id=identity if inside else None,
                 metadata=details_of(step),
-                **{**base, "uuid": f"{identity}-tool"},
-            ),
-            *(self._called(inner, identity) for inner in self._calls if inner.inside),
-            SpanEndEvent(id=identity, **{**self._base(step.time, step.elapsed), "span_id": identity}),
-        ]
+                **base,
+            )
+        )
+        if inside:
+            self._events += [
+                SpanBeginEvent(
+                    id=identity, name=f"inside step {step.index}", type="agent", **self._within(base)
+                ),
+                *(self._called(inner, identity) for inner in inside),
+                SpanEndEvent(id=identity, **self._within(self._base(step.time, step.elapsed))),
+            ]
         self._calls = []
 
     def _flush(self, coming: ModelCalled | None) -> None:
@@ -332,6 +337,10 @@ class _Telling:
             return None
         reason = f"{self._limit.name}: {self._limit.value:g} reached"
         return EvalSampleLimit(type=_LIMITS[self._limit.name], limit=self._limit.value, reason=reason)
+
+    def _within(self, base: dict[str, Any]) -> dict[str, Any]:
+        """The same moment, for an event of its own."""
+        return {**base, "uuid": f"{self._run}-event-{next(self._numbers)}"}
 
     def _base(self, time: float, elapsed: float) -> dict[str, Any]:
         return {

@@ -35,6 +35,7 @@ _STOPS: dict[str, Literal["stop", "max_tokens", "tool_calls", "content_filter"]]
     "refused": "content_filter",
 }
 _DEEPEST = 20
+_LONGEST_ANSWER = 2_000
 
 
 def moment(seconds: float) -> datetime:
@@ -46,12 +47,13 @@ def failure(text: str) -> EvalError:
     return EvalError(message=text, traceback=text, traceback_ansi=text)
 
 
-def scores_of(grade: Grade | None, why: str = "") -> dict[str, Score]:
+def scores_of(grade: Grade | None, why: str = "", answer: str = "") -> dict[str, Score]:
     """The verdict as four scores. A run without one has no success, and no number."""
+    said = bounded(answer, _LONGEST_ANSWER) or None
     if grade is None:
         explanation = bounded(why or "The run was not graded.")
         return {
-            "success": Score(value=NOANSWER, explanation=explanation),
+            "success": Score(value=NOANSWER, answer=said, explanation=explanation),
             "valid": Score(value=False, explanation=explanation),
             "score": Score.unscored(explanation=explanation),
             "improvement": Score.unscored(explanation=explanation),
@@ -71,7 +73,10 @@ def scores_of(grade: Grade | None, why: str = "") -> dict[str, Score]:
     details = grade.model_dump(mode="json", exclude={"notes"})
     return {
         "success": Score(
-            value=CORRECT if grade.success else INCORRECT, explanation=explanation, metadata=details
+            value=CORRECT if grade.success else INCORRECT,
+            answer=said,
+            explanation=explanation,
+            metadata=details,
         ),
         "valid": Score(value=grade.valid, explanation=bounded(grade.reason) or "It could be graded."),
         "score": _number(grade.score, explanation),

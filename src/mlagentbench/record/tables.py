@@ -14,7 +14,7 @@ from mlagentbench.record.events import ModelCalled, StepTaken
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades
 from mlagentbench.record.request import RunRequest
-from mlagentbench.record.summary import Summary, read_summary
+from mlagentbench.record.summary import Summary, derive, read_summary
 
 LONGEST_TEXT = 1_000_000
 """Characters of a text that stand in a cell."""
@@ -157,10 +157,18 @@ def run_row(folder: RunFolder) -> RunRow:
         return RunRow(run=folder.path.name, folder=str(folder.path), damage=str(error))
     asked = _asked(folder, request)
     try:
-        summary = read_summary(folder)
+        summary = summary_of(folder)
     except (RecordError, OSError) as error:
         return RunRow(**asked, damage=str(error))
     return RunRow(**asked, **_outcome(summary), **_verdict(summary.grade))
+
+
+def summary_of(folder: RunFolder) -> Summary:
+    """The summary, also of a run in a place that cannot be written."""
+    try:
+        return read_summary(folder)
+    except OSError:
+        return derive(folder)
 
 
 def _asked(folder: RunFolder, request: RunRequest) -> dict[str, Any]:

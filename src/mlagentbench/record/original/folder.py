@@ -14,6 +14,8 @@ from mlagentbench.workspace.reading import LISTING_FLAGS, open_beneath, read_fil
 
 MOST_NAMES = 100_000
 """Entries of one folder that are looked at."""
+MOST_BYTES = 512 * 2**20
+"""Of all logs and traces of one run; files of workspaces are not counted."""
 _DEEPEST = 20
 _LARGEST_NUMBER = 2**63
 
@@ -32,6 +34,7 @@ class OldFolder:
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.findings = Findings()
+        self._left = MOST_BYTES
         self.descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     @property
@@ -52,7 +55,9 @@ class OldFolder:
         try:
             if status_of(self.descriptor, path) is None:
                 return None
-            return read_file(self.descriptor, path, limit)
+            data = read_file(self.descriptor, path, min(limit, self._left))
+            self._left -= len(data)
+            return data
         except PathRefusedError as refusal:
             self.findings.damaged.append(str(refusal))
         except OSError as error:

@@ -14,6 +14,7 @@ PLACE = "env_log/trace.json"
 _LARGEST = 128 * 2**20
 _STEPS = re.compile(r'"steps"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
+MOST_STEPS = 20_000
 _LATEST = 4e9
 """Seconds since 1970 that can be when something happened."""
 
@@ -96,7 +97,9 @@ def _steps(value: Any, what: str, findings: Findings) -> tuple[OldStep, ...]:
     if not isinstance(value, list):
         findings.damaged.append(f"{PLACE} lists no {what}s.")
         return ()
-    return tuple(_step(each, f"{what} {number}", findings) for number, each in enumerate(value))
+    if len(value) > MOST_STEPS:
+        findings.damaged.append(f"{PLACE} lists {len(value):,} {what}s; the first {MOST_STEPS:,} are read.")
+    return tuple(_step(each, f"{what} {number}", findings) for number, each in enumerate(value[:MOST_STEPS]))
 
 
 def _step(value: Any, which: str, findings: Findings) -> OldStep:
