@@ -24,6 +24,7 @@ from tiny_task import SCRIPT, Shape
 
 CORES = 2
 MOST_TIMES_IDEAL, MOST_MEMORY = 1.3, 200e6
+_STARTER = "from pathlib import Path\nPath('submission.txt').write_text('1')\nprint('hello')\n"
 _COMPUTING = "total = 0\nfor number in range(1_000_000):\n    total += number * number\nprint(total)\n"
 
 
@@ -90,7 +91,6 @@ def _actions() -> list[dict]:
         {"name": "Execute Script", "args": {"script_name": SCRIPT}},
         {"name": "Write File", "args": {"file_name": "model.py", "content": _COMPUTING}},
         {"name": "Execute Script", "args": {"script_name": "model.py"}},
-        {"name": "Write File", "args": {"file_name": "submission.txt", "content": "1"}},
         {"name": "Final Answer", "args": {"final_answer": "One."}},
     ]
 
@@ -106,6 +106,7 @@ def main() -> int:
     attempt = [0]
     with own_folder(options.folder) as folder:
         ready = make_ready(folder / "small", Shape("small", 1_000_000, 2))
+        (ready.task / "starter" / SCRIPT).write_text(_STARTER)
         tell("Many short runs.")
         rows = settled(
             lambda: experiment(ready, 4 if options.quick else 64, attempt), 1 if options.quick else 3

@@ -195,11 +195,12 @@ def _figures(lines: list[Line]) -> list[str]:
         return ["", "", "", "", cost]
     grades = [summary.grade for summary in ended if summary.grade is not None and summary.grade.valid]
     scores = [grade.score for grade in grades if grade.score is not None]
-    gains = [grade.improvement or 0.0 for grade in grades] + [0.0] * (len(ended) - len(grades))
+    known = [grade.improvement for grade in grades if grade.improvement is not None]
+    gains = known + [0.0] * (len(ended) - len(grades))
     return [
         str(len(grades)),
         f"{sum(bool(grade.success) for grade in grades)}/{len(ended)}",
         number(fmean(scores)) if scores else "–",
-        percent(fmean(gains)),
+        percent(fmean(gains)) if gains else "–",
         cost,
     ]
