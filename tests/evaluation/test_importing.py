@@ -110,9 +110,17 @@ class TestWhole:
     def test_the_folder_it_came_from_is_as_it_was(self, logs: Path, runs: Path) -> None:
         folder = old_run(logs / "one")
         (folder / "env_log" / "traces" / "step_1_files" / "train.py").chmod(0o200)
-        before = tree(folder)
-        taken_in(folder, runs)
-        assert tree(folder) == before
+        (folder / "env_log" / "traces" / "step_2_files").chmod(0o000)
+
+        def looks() -> dict[Path, tuple[int, ...]]:
+            """Modes, sizes, and times, which tell a change of mode that was taken back."""
+            status = {path: path.lstat() for path in sorted(folder.rglob("*"))}
+            return {path: (s.st_mode, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in status.items()}
+
+        before = looks()
+        assert taken_in(folder, runs).ok
+        assert looks() == before
+        (folder / "env_log" / "traces" / "step_2_files").chmod(0o755)
 
     def test_imported_again_it_is_noticed_and_stays_one_run(
         self, logs: Path, runs: Path, done: Import
