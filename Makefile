@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint setup sandbox benchmark clean
+.PHONY: help demo test test-all lint setup sandbox tmux benchmark clean
 
 help:  ## Show what can be made.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -28,7 +28,10 @@ $(VENV)/.installed-all: $(VENV)/.installed-dev
 sandbox:
 	@sh tools/install-sandbox.sh
 
-setup: $(VENV)/.installed-dev sandbox  ## Make the virtual environment with everything for development.
+tmux:
+	@sh tools/install-tmux.sh
+
+setup: $(VENV)/.installed-dev sandbox tmux  ## Make the virtual environment with everything for development.
 
 demo: $(VENV)/.installed sandbox  ## Prepare a task and compare two agents on it, three runs each.
 	@sh tools/demo.sh $(BIN)/mlagentbench

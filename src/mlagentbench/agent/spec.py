@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -88,7 +89,8 @@ def needs_of(agent: Agent) -> Needs:
 def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str, Any]]:
     """The agent `name` with these settings, and the settings as the record keeps them.
 
-    A class that takes settings has a pydantic model of them as its attribute `Settings`.
+    A class that takes settings has a pydantic model of them as its attribute `Settings`. A function is an agent too: it
+    is what a class has as its `run`.
     """
     where = AGENTS.get(name, name)
     if ":" not in where:
@@ -105,7 +107,7 @@ def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str
     if model is None:
         if settings:
             raise UsageError(f"The agent {name!r} takes no settings, but was given {', '.join(settings)}.")
-        agent: Agent = kind()
+        agent: Agent = _Function(kind) if inspect.isfunction(kind) else kind()
         return agent, {}
     try:
         chosen = model.model_validate(dict(settings))
@@ -118,3 +120,11 @@ def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str
         ) from None
     agent = kind(chosen)
     return agent, chosen.model_dump(mode="json")
+
+
+class _Function:
+    def __init__(self, run: Callable[[Environment], None]) -> None:
+        self._run = run
+
+    def run(self, env: Environment) -> None:
+        self._run(env)

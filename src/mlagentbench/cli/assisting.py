@@ -15,9 +15,9 @@ from mlagentbench.cli.machine import plain, print_json
 from mlagentbench.cli.options import find_own_agents, warn_of_gaps
 from mlagentbench.cli.person import PersonAtTerminal, TalkativeWatch
 from mlagentbench.cli.reading import change_lines, coloured, described
-from mlagentbench.cli.screen import Screen, open_screen, visible
+from mlagentbench.cli.screen import Screen, open_screen, visible_line
 from mlagentbench.cli.terminal import Terminal
-from mlagentbench.environment.consent import Agreeable, Person
+from mlagentbench.environment.consent import Agreeable, EndedByPersonError, Person
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.applying import Offer, apply, offer
 from mlagentbench.launch.assisting import assist
@@ -30,6 +30,8 @@ from mlagentbench.workspace.surveying import Survey
 
 _MOST_LINES = 400
 """Lines of one file's difference that are shown."""
+_MOST_IN_FULL = 50
+"""Files whose difference is shown; of more, the names."""
 _MOST_LISTED = 12
 
 Going = Callable[[Person, TalkativeWatch], Run]
@@ -86,7 +88,10 @@ def _accompany(going: Going, screen: Screen, *, yes: bool, as_json: bool, again:
         if terminal is not None:
             person = at_terminal = PersonAtTerminal(terminal, screen, yes=yes)
             stack.enter_context(terminal.interruptible(at_terminal.paused))
-        run = going(person, watch)
+        try:
+            run = going(person, watch)
+        except EndedByPersonError:
+            raise KeyboardInterrupt from None  # before the run began, or while it ended
     _tell_end(screen, run)
     applied = settle(RunFolder.open(run.folder), screen, terminal)
     if as_json:
@@ -105,38 +110,42 @@ def settle(folder: RunFolder, screen: Screen, terminal: Terminal | None) -> tupl
     if terminal is None:
         screen.line(("next    ", "label"), f"{later} --all")
         return ()
-    prompt = f"Apply this to {offered.folder}? a: all · f: file by file · n: not now > "
-    while (said := terminal.ask(prompt).lower()) not in ("a", "all", "f", "n", "no", "q"):
-        screen.line(("Answer a, f or n.", "dim"))
-    if said in ("n", "no", "q"):
-        screen.line(("Nothing was applied. ", ""), "Later: ", later)
-        return ()
-    chosen = None if said in ("a", "all") else _choose(offered, folder, screen, terminal)
-    if chosen is not None and not chosen:
-        screen.line("Nothing was applied.")
-        return ()
-    return carry_over(folder, screen, chosen)
+    try:
+        chosen = _choose(offered, folder, screen, terminal)
+        if not chosen:
+            screen.line("Nothing was applied. Later: ", later)
+            return ()
+        return carry_over(folder, screen, chosen)
+    except KeyboardInterrupt:
+        terminal.say(f"\nStopped. Each file is as it was, or applied. Later:\n  {later}")
+        raise
 
 
 def carry_over(folder: RunFolder, screen: Screen, paths: Sequence[str] | None) -> tuple[str, ...]:
     """Apply, and tell what was done."""
     done = apply(folder.path, paths)
     for path in done.changed:
-        screen.line(("applied ", "good"), visible(path))
+        screen.line(("applied ", "good"), visible_line(path))
     if done.already:
         screen.line((f"{len(done.already)} of them were there already.", "dim"))
     return done.changed
 
 
 def _choose(offered: Offer, folder: RunFolder, screen: Screen, terminal: Terminal) -> list[str]:
+    """The paths that the person wants to be applied."""
+    prompt = f"Apply this to {offered.folder}? a: all · f: file by file · n: not now > "
+    while (said := terminal.ask(prompt).lower()) not in ("a", "all", "f", "n", "no", "q"):
+        screen.line(("Answer a, f or n.", "dim"))
+    if said in ("a", "all"):
+        return [change.path for change in offered.changes]
+    if said != "f":
+        return []
     chosen = []
     for change in offered.changes:
         _tell_change(screen, folder, offered, change)
-        said = ""
-        while said not in ("y", "yes", "n", "no", "q"):
-            said = terminal.ask(
-                f"Apply {visible(change.path)}? y: yes · n: no · q: none of the rest > "
-            ).lower()
+        prompt = f"Apply {visible_line(change.path)}? y: yes · n: no · q: none of the rest > "
+        while (said := terminal.ask(prompt).lower()) not in ("y", "yes", "n", "no", "q"):
+            pass
         if said == "q":
             break
         if said in ("y", "yes"):
@@ -151,38 +160,41 @@ def tell_offer(screen: Screen, folder: RunFolder, offered: Offer) -> None:
         screen.line(("changes ", "label"), f"nothing that could be applied to {offered.folder}")
     else:
         screen.line(("changes ", "label"), f"{count} to {offered.folder}")
-    for change in offered.changes:
-        _tell_change(screen, folder, offered, change)
+    for number, change in enumerate(offered.changes):
+        if number < _MOST_IN_FULL:
+            _tell_change(screen, folder, offered, change)
+        else:
+            screen.line(visible_line(f"{change.kind}: {described(change)}"))
     for path, reason in list(offered.withheld.items())[:_MOST_LISTED]:
-        screen.line(("not applied: ", "dim"), visible(f"{path} {reason}"))
+        screen.line(("not applied: ", "dim"), visible_line(f"{path} {reason}"))
 
 
 def _tell_change(screen: Screen, folder: RunFolder, offered: Offer, change: Change) -> None:
     if change.after is None:
-        screen.line((visible(f"removed: {described(change)}"), "bad"))
+        screen.line((visible_line(f"removed: {described(change)}"), "bad"))
         return
     lines = list(change_lines(folder.store(), offered.before, offered.after, change))
     for line in lines[:_MOST_LINES]:
-        screen.line(coloured(visible(line)))
+        screen.line(coloured(visible_line(line)))
     if len(lines) > _MOST_LINES:
         screen.line((f"… {len(lines) - _MOST_LINES} more lines", "dim"))
 
 
 def _tell_folder(screen: Screen, own: OwnProblem, found: Survey, python: str) -> None:
     screen.line(
-        ("folder  ", "label"), own.folder, f": {found.files:,} files, {format_size(found.size)}, are copied"
+        ("folder  ", "label"), own.folder, f" (copied: {found.files:,} files, {format_size(found.size)})"
     )
     for place, size in list(found.shown.items())[:_MOST_LISTED]:
         screen.line(
-            ("shown   ", "label"), visible(place), f" ({format_size(size)}), read-only and not copied"
+            ("shown   ", "label"), visible_line(place), f" ({format_size(size)}), read-only and not copied"
         )
     left = [f"{place} ({reason})" for place, reason in found.left_out.items()]
     if left:
         more = f", and {len(left) - _MOST_LISTED} more" if len(left) > _MOST_LISTED else ""
-        screen.line(("left out", "label"), " ", visible(", ".join(left[:_MOST_LISTED])), more)
+        screen.line(("left out", "label"), " ", visible_line(", ".join(left[:_MOST_LISTED])), more)
     for place, target in list(found.outward.items())[:_MOST_LISTED]:
         screen.line(
-            ("link    ", "label"), visible(f"{place} leads out of the folder, to {target}: not followed")
+            ("link    ", "label"), visible_line(f"{place} leads out of the folder, to {target}: not followed")
         )
     screen.line(("python  ", "label"), python)
 
@@ -202,9 +214,9 @@ def _tell_end(screen: Screen, run: Run) -> None:
 def _for_machines(offered: Offer, applied: Sequence[str]) -> dict[str, Any]:
     return {
         "original": str(offered.folder),
-        "changes": [{"path": visible(change.path), "kind": change.kind} for change in offered.changes],
-        "withheld": {visible(path): visible(reason) for path, reason in offered.withheld.items()},
-        "applied": [visible(path) for path in applied],
+        "changes": [{"path": visible_line(change.path), "kind": change.kind} for change in offered.changes],
+        "withheld": {visible_line(path): visible_line(reason) for path, reason in offered.withheld.items()},
+        "applied": [visible_line(path) for path in applied],
     }
 
 

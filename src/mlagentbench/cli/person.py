@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from mlagentbench.cli.live import LiveWatch, shortened_line
 from mlagentbench.cli.reading import coloured, diff_lines
-from mlagentbench.cli.screen import Screen, visible
+from mlagentbench.cli.screen import Screen, visible, visible_line
 from mlagentbench.cli.terminal import Terminal
 from mlagentbench.environment.actions.registry import Effect
 from mlagentbench.environment.consent import Answer, EndedByPersonError, Proposal
@@ -17,6 +18,7 @@ from mlagentbench.record.events import ModelCalled
 
 _FIRST_LINES = 60
 _MOST_LINES = 5_000
+_LONGEST_PIECE = 1_000
 _THOUGHT_LINES = 25
 _ALWAYS: dict[Effect, str] = {"changes": "every change", "runs": "every run"}
 _PAUSED = "\nPaused. Enter: go on · s: stop here and see what it changed · q: leave · or say something to the agent > "
@@ -36,7 +38,9 @@ class PersonAtTerminal:
         return "\n".join(said)
 
     def help(self, question: str) -> str:
-        self._screen.line(("The agent asks: ", "warn"), visible(question))
+        self._screen.line(("The agent asks:", "warn"))
+        for line in islice(_pieces(question.split("\n")), _MOST_LINES):
+            self._screen.line("  ", line)
         while not (answer := self._terminal.ask("Your answer > ")):
             pass
         return answer
@@ -91,15 +95,22 @@ class PersonAtTerminal:
         }.get(proposal.effect, "The agent wants to do this:")
         self._screen.line((title, "warn"))
         if proposal.effect == "changes":
-            lines = list(islice(diff_lines(proposal.store, proposal.before, proposal.after), _MOST_LINES))
+            lines = list(_pieces(diff_lines(proposal.store, proposal.before, proposal.after)))
         else:
-            lines = _told(proposal.action).split("\n")[:_MOST_LINES]
+            lines = list(_pieces(_told(proposal.action).split("\n")))
         for line in lines[:most]:
-            text = shortened_line(visible(line))
-            self._screen.line("  ", coloured(text) if proposal.effect == "changes" else text)
+            self._screen.line("  ", coloured(line) if proposal.effect == "changes" else line)
         if len(lines) > most:
             self._screen.line((f"  … {len(lines) - most} more lines", "dim"))
         return len(lines)
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    """The lines as they can be shown. Nothing of a long one is left out: it takes several."""
+    for line in map(visible_line, lines):
+        yield line[:_LONGEST_PIECE]
+        for start in range(_LONGEST_PIECE, len(line), _LONGEST_PIECE):
+            yield f"↪ {line[start : start + _LONGEST_PIECE]}"
 
 
 def _told(action: Action) -> str:
@@ -126,7 +137,8 @@ class TalkativeWatch(LiveWatch):
     def model(self, call: ModelCalled) -> None:
         super().model(call)
         if call.role == "act" and not call.inside and call.completion is not None:
-            lines = visible(call.completion.text).strip().split("\n")
+            thought = call.completion.text.partition("\nAction:")[0]  # the step itself is shown next
+            lines = visible(thought).strip().split("\n")
             for line in lines[:_THOUGHT_LINES]:
                 self._shown_on.line((f"      │ {shortened_line(line)}", "dim"))
             if len(lines) > _THOUGHT_LINES:

@@ -59,10 +59,11 @@ def cleaned(text: str) -> str:
 
 def visible(text: str) -> str:
     """`text` with what cannot be seen, or steers a terminal, written out: `\\x1b`. For what somebody is to agree to."""
-    return "\n".join(map(_visible_line, text.split("\n")))
+    return "\n".join(map(visible_line, text.split("\n")))
 
 
-def _visible_line(line: str) -> str:
+def visible_line(line: str) -> str:
+    """The same, on one line: line breaks are written out too."""
     if line.isprintable():
         return line
     return "".join(c if c == "\t" or c.isprintable() else _written_out(c) for c in line)

@@ -37,20 +37,22 @@ def own_problem(
     if not wish.strip():
         raise UsageError("Say what you want, in words after the folder.")
     found = survey(place, leave_out, COPY_LIMIT if copy_limit is None else copy_limit)
-    sources = ("src",) if (place / "src").is_dir() and _is_project(place) else ()
     problem = OwnProblem(
         folder=str(place),
         wish=wish,
         asks=asks,
         shown=tuple(found.shown),
         left_out=tuple(map(printable, found.left_out)),
-        modules=sources,
+        modules=_modules(place),
     )
     return problem, found
 
 
-def _is_project(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg"))
+def _modules(folder: Path) -> tuple[str, ...]:
+    """Where the packages of a project lie, so that they are found wherever a script starts."""
+    if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
+        return ()
+    return ("src",) if (folder / "src").is_dir() else (".",)
 
 
 def python_for(folder: Path, asked: str | None) -> str:
@@ -96,7 +98,7 @@ def module_path(own: OwnProblem | None, seen_as: str) -> dict[str, str]:
     """Lets Python find the copy's own packages before installed ones, as an editable installation would."""
     if own is None or not own.modules:
         return {}
-    return {"PYTHONPATH": ":".join(f"{seen_as}/{place}" for place in own.modules)}
+    return {"PYTHONPATH": ":".join(str(Path(seen_as) / place) for place in own.modules)}
 
 
 def own_text(own: OwnProblem) -> str:

@@ -126,6 +126,10 @@ def fork(
     source = RunFolder.open(run)
     request = source.request()
     _refuse_imported(request)
+    if request.own is not None:
+        raise UsageError(
+            "A run on a person's own problem cannot be forked. `mlagentbench assist --resume` goes on with it."
+        )
     events = source.history().events
     steps = [event for event in events if isinstance(event, StepTaken)]
     if not 0 <= step <= len(steps):

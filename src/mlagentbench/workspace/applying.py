@@ -20,6 +20,7 @@ from mlagentbench.workspace.copying import CHUNK, copy_and_hash, hash_of
 from mlagentbench.workspace.durable import write_all
 from mlagentbench.workspace.paths import shown, split
 from mlagentbench.workspace.reading import FILE_FLAGS, FOLDER_FLAGS, open_beneath, status_of
+from mlagentbench.workspace.removal import remove_at
 from mlagentbench.workspace.spec import Change, Entry
 from mlagentbench.workspace.store import Store
 
@@ -53,8 +54,8 @@ def apply_changes(store: Store, changes: Sequence[Change], folder: Path, known: 
 
 
 def with_needed(changes: Iterable[Change], chosen: Iterable[str]) -> list[Change]:
-    """The changes at the paths `chosen`, and those without which they cannot be: the folders around what is new, and
-    the removal of what is in a folder that something else takes the place of."""
+    """The changes at the paths `chosen`, and those that go with them: the folders around what is new, the removal of
+    what is in a folder that goes, and of a folder from which everything goes."""
     wanted, kept = set(chosen), []
     every = sorted(changes, key=lambda change: change.path)
     replaced = [
@@ -67,9 +68,17 @@ def with_needed(changes: Iterable[Change], chosen: Iterable[str]) -> list[Change
             and not _is_folder(change.before)
             and any(path.startswith(f"{change.path}/") for path in wanted)
         )
-        if change.path in wanted or beneath or around:
+        if change.path in wanted or beneath or around or _is_emptied(change, every, wanted):
             kept.append(change)
     return kept
+
+
+def _is_emptied(change: Change, every: Sequence[Change], wanted: set[str]) -> bool:
+    """Whether a folder goes because all that was in it is wanted to go."""
+    if change.after is not None or not _is_folder(change.before):
+        return False
+    inner = [c.path for c in every if c.path.startswith(f"{change.path}/") and not _is_folder(c.before)]
+    return bool(inner) and wanted.issuperset(inner)
 
 
 class _Work:
@@ -82,14 +91,17 @@ class _Work:
         """The changes that are not made yet; refused if any of them meets something unexpected."""
         removed = {change.path for change in changes if change.after is None}
         folders = {change.path for change in changes if _is_folder(change.after)}
+        replaced = [change.path for change in changes if change.after and change.path not in folders]
         waiting: list[Change] = []
         problems: list[str] = []
         for change in changes:
             try:
                 now = self._present(change.path)
             except PathRefusedError as error:
-                if change.before is None and _parent_of(change.path) in folders:
-                    now = None  # a file is in the way, which goes before
+                makes_way = change.before is None and _parent_of(change.path) in folders
+                made_way = change.after is None and any(change.path.startswith(f"{p}/") for p in replaced)
+                if makes_way or made_way:
+                    now = None  # it lies in a folder where a file is, before or after these changes
                 else:
                     problems.append(str(error))
                     continue
@@ -155,13 +167,14 @@ class _Work:
                     f"{shown(change.path)} was changed in {self._folder} while changes were applied to it. Those that "
                     "are applied stay; look at the file, and apply again."
                 )
-            if entry.kind == "folder":
-                if now is None:
-                    os.mkdir(name, 0o700, dir_fd=parent)
-                return
+            if _is_folder(now):
+                return  # its mode is set when all that goes into it is there
             aside = _aside(change.path)
-            _remove_file(parent, aside)
-            if entry.kind == "link":
+            remove_at(parent, aside)
+            if entry.kind == "folder":
+                os.mkdir(aside, 0o700, dir_fd=parent)
+                os.chmod(aside, (entry.mode & _RIGHTS) | 0o700, dir_fd=parent)
+            elif entry.kind == "link":
                 os.symlink(entry.target, aside, dir_fd=parent)
             else:
                 self._write(parent, aside, name, entry)
@@ -321,13 +334,6 @@ def _what_happened(change: Change, now: Entry | None) -> str:
 def _aside(path: str) -> str:
     """Always the same for a path, so that what a kill left is found and removed."""
     return f".mlagentbench-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
-
-
-def _remove_file(parent: int, name: str) -> None:
-    try:
-        os.unlink(name, dir_fd=parent)
-    except FileNotFoundError:
-        pass
 
 
 def _keep_owner(parent: int, name: str, descriptor: int) -> None:
