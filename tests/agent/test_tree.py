@@ -13,8 +13,7 @@ from support.acting import events_of, steps_of
 from telling import Told, completion, killed_and_resumed, killer, script_line
 
 from mlagentbench import load_task, resume, run
-from mlagentbench.agent.measuring import validation_score
-from mlagentbench.agent.tree.agent import RUN_WITH_SEED
+from mlagentbench.agent.measuring import RUN_WITH_SEED, validation_score
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.cli.commands.show import command as show
 from mlagentbench.model.errors import TooLongError, UnavailableError

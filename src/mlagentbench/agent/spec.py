@@ -53,6 +53,7 @@ AGENTS: dict[str, str] = {
     "human": "mlagentbench.agent.human:HumanAgent",
     "scripted": "mlagentbench.agent.scripted:ScriptedAgent",
     "command": "mlagentbench.agent.command:CommandAgent",
+    "recipe": "mlagentbench.agent.recipe.agent:RecipeAgent",
     "research": "mlagentbench.agent.research:ResearchAgent",
     "react": "mlagentbench.agent.react:ReactAgent",
     "act": "mlagentbench.agent.act:ActAgent",

@@ -25,6 +25,8 @@ class Tried(BaseModel):
     """The step that ran it; 0 where none did."""
     scores: tuple[float, ...]
     problem: str
+    chosen: bool = False
+    """Whether the agent said itself that this is the best one."""
 
     @property
     def score(self) -> float | None:
@@ -46,13 +48,14 @@ def tried_in(folder: RunFolder) -> list[Tried]:
             tried = Tried.model_validate(event.data)
             found[tried.node] = tried
     if not found:
-        raise RecordError(f"{folder.path} holds no tree; runs of the agent 'tree' do.")
+        raise RecordError(f"{folder.path} holds no tree; runs of the agents 'tree' and 'recipe' do.")
     return [found[number] for number in sorted(found)]
 
 
 def best_of(tree: list[Tried], goal: Goal | None) -> Tried | None:
     sign = -1.0 if goal == "maximize" else 1.0
-    scored = [(sign * node.score, node.node, node) for node in tree if node.score is not None]
+    candidates = [node for node in tree if node.chosen] or tree
+    scored = [(sign * node.score, node.node, node) for node in candidates if node.score is not None]
     return min(scored)[2] if scored else None
 
 

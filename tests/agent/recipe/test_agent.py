@@ -12,6 +12,8 @@ from telling import Killed, killed_and_resumed
 import mlagentbench.agent.recipe
 from mlagentbench import resume, run
 from mlagentbench.agent.measuring import RUN_WITH_SEED
+from mlagentbench.agent.recipe.settings import RecipeSettings
+from mlagentbench.agent.settings import settings_table
 from mlagentbench.cli.commands.show import command as show
 from mlagentbench.record.events import Event, Note, StepTaken
 from mlagentbench.record.folder import RunFolder
@@ -19,6 +21,7 @@ from mlagentbench.record.log import EventLog
 from mlagentbench.task.registry import in_suite, list_tasks
 from mlagentbench.workspace import read
 
+PAGE = Path(__file__).parents[3] / "docs" / "agents.md"
 STARTER = """import csv, os
 
 EPOCHS = 1
@@ -141,6 +144,10 @@ def test_it_does_not_know_the_name_of_any_task():
             text = file.read_text(encoding="utf-8").lower()
             for task in filter(in_suite, list_tasks()):
                 assert task.name.lower() not in text, f"{file.name} knows {task.name}"
+
+
+def test_the_page_lists_its_settings():
+    assert settings_table(RecipeSettings, {}) in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

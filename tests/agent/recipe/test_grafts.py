@@ -39,6 +39,13 @@ def test_a_script_without_a_known_model_is_left_alone():
     for each in book().networks:
         assert networked(network("nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU())", "two"), each) is None
         assert networked(network("Conv2d(3, 1, 1)", "the module is not known"), each) is None
+        assert (
+            networked(
+                f"class Net(nn.Module):\n    def __init__(self):\n        self.a = nn.{each.layer}(1, 2)\n",
+                each,
+            )
+            is None
+        )
 
 
 def test_a_network_of_one_layer_becomes_deeper_and_learns_more_slowly():

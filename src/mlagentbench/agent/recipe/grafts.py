@@ -30,7 +30,9 @@ def networked(source: str, network: Network) -> str | None:
     """The script with a deeper network and a learning rate that suits it; None where its own is not a single layer."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        if not isinstance(node.targets[0], ast.Name):  # a layer among others of a module
             continue
         layer = _single_layer(node.value)
         if layer is None or _name(layer.func) != network.layer or len(layer.args) < 2:

@@ -17,6 +17,6 @@ class RecipeSettings(Settings):
     again: int = Field(
         1,
         ge=0,
-        description="how often what looks better is run again, each time with another SEED, before it is kept",
+        description="how often what may be better is run again, each time with another SEED, before it is kept",
     )
     most_experiments: int = Field(100, ge=0, description="in all; the limits usually come first")

@@ -63,14 +63,19 @@ class Trials:
         self._spent = 0.0
         self._longest = 0.0
         self._budget = 0.0
+        self._slack = 0.0
         self._can_reseed = False
         self.count = 0
 
     def begin(self, files: Mapping[str, str]) -> Trial:
-        """Measure the scripts that the workspace holds already."""
+        """Measure the scripts that the workspace holds already, and how much luck there is in their scores."""
         self._lying = dict(files)
         trial = self.measure(None, "starter", "The script as it was.", files)
         self._budget = max(self._settings.seconds, self._settings.times * self._spent)
+        while 0 < len(trial.scores) <= self._settings.again and self.goes_on(trial):
+            if not self._run_again(trial):
+                break
+        self._slack = (max(trial.scores) - min(trial.scores)) / 2 if trial.scores else 0.0
         return trial
 
     def measure(
@@ -92,8 +97,8 @@ class Trials:
         return trial
 
     def better(self, trial: Trial, than: Trial) -> bool:
-        """Whether it is better with the run's own seed, and in the mean over others too."""
-        if not trial.scores or not self._ahead(trial.scores[:1], than.scores[:1]):
+        """Whether it is better in the mean over seeds. What is clearly worse with the first one is not run again."""
+        if not trial.scores or not self._ahead(trial.scores[:1], than.scores[:1], self._slack):
             return False
         while len(trial.scores) <= self._settings.again:
             if not self._run_again(trial):
@@ -169,8 +174,8 @@ class Trials:
         if score is not None:
             trial.scores.append(score)
 
-    def _ahead(self, scores: list[float], others: list[float]) -> bool:
-        return self._sign * fmean(scores) > self._sign * fmean(others)
+    def _ahead(self, scores: list[float], others: list[float], slack: float = 0.0) -> bool:
+        return self._sign * (fmean(scores) - fmean(others)) > -slack
 
     def _tell(self, trial: Trial, chosen: bool = False) -> None:
         """Keep it in the record, in the form of the solutions that the agent `tree` tries."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 import random
 
 from mlagentbench.agent.loop import LOST
-from mlagentbench.agent.measuring import validation_score
+from mlagentbench.agent.measuring import (
+    error_line,
+    running_with_seed,
+    validation_score,
+    writing_run_with_seed,
+)
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.shortening import cut
@@ -19,16 +24,6 @@ from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Completion, Message, Sampling
 from mlagentbench.record import Action, Observation
 
-RUN_WITH_SEED = "run_with_seed.py"
-_RUN_WITH_SEED = """import os
-import runpy
-import sys
-
-os.environ["SEED"] = sys.argv[1]
-script = sys.argv[2]
-del sys.argv[1:]
-runpy.run_path(script, run_name="__main__")
-"""
 _LONGEST_PLAN = 400
 _LONGEST_PROBLEM = 200
 _SHORTEST_OUTPUT = 300
@@ -199,7 +194,7 @@ class Search:
         elif observation.ok:
             node.problem = "It printed no line `validation <metric>: <number>`."
         else:
-            node.problem = cut(_last_line(observation.text), _LONGEST_PROBLEM)
+            node.problem = cut(error_line(observation.text), _LONGEST_PROBLEM)
         self._tell(node)
 
     def _measured(self, observation: Observation) -> float | None:
@@ -261,16 +256,14 @@ class Search:
         candidates = self._tree.ranked()[: self._settings.candidates]
         if self._settings.again == 0 or len(candidates) < 2 or self._env.done:
             return
-        self._env.step(Action("Write File", {"file_name": RUN_WITH_SEED, "content": _RUN_WITH_SEED}))
+        self._env.step(writing_run_with_seed())
         for node in candidates:
             if self._env.done or not self._lay(node):
                 return
             for seed in range(1, self._settings.again + 1):
                 if self._env.done:
                     return
-                arguments = [str(seed), self._script]
-                action = Action("Execute Script", {"script_name": RUN_WITH_SEED, "arguments": arguments})
-                score = self._measured(self._env.step(action))
+                score = self._measured(self._env.step(running_with_seed(self._script, seed)))
                 if score is not None:
                     node.scores.append(score)
             self._tell(node)
@@ -294,10 +287,3 @@ def _user(text: str) -> Message:
 
 def _ending(code: str) -> str:
     return code if code.endswith("\n") else f"{code}\n"
-
-
-def _last_line(text: str) -> str:
-    """Of what a failed script printed: the error's own line, before the harness's line about how it ended."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line or "error" in line]
-    return errors[-1] if errors else lines[-1] if lines else "It failed and printed nothing."
