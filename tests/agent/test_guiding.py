@@ -46,15 +46,15 @@ def step(name: str, ok: bool = True, changed: bool = True) -> StepTaken:
         ([step(READ, ok=False)], (READ, RUN)),
         ([step(RUN)], (READ, EDIT)),
         ([step(RUN, ok=False)], (READ, EDIT)),
-        ([step(RUN), step(EDIT)], (READ, RUN)),
+        ([step(RUN), step(EDIT)], (RUN,)),
         ([step(RUN), step(EDIT), step(READ)], (RUN,)),
         ([step(RUN), step(EDIT, ok=False)], (READ, EDIT)),
         ([step(RUN), step(EDIT, changed=False)], (READ,)),
         ([step(RUN), step(READ)], (EDIT,)),
         ([step(RUN), step(EDIT), step(RUN, ok=False)], (READ, EDIT)),
-        ([step(RUN), step(EDIT), step(RUN, ok=False), step(EDIT)], (READ, RUN)),
+        ([step(RUN), step(EDIT), step(RUN, ok=False), step(EDIT)], (RUN,)),
         ([step(RUN), step(EDIT), step(RUN)], (READ, EDIT, END)),
-        ([step(RUN), step(EDIT), step(RUN), step(EDIT)], (READ, RUN)),
+        ([step(RUN), step(EDIT), step(RUN), step(EDIT)], (RUN,)),
         ([step(RUN), step(EDIT), step(RUN), step(READ)], (EDIT, END)),
         ([step(RUN, ok=False), step(EDIT, changed=False), step(READ)], (EDIT,)),
     ],
@@ -126,12 +126,14 @@ def test_the_editing_model_sees_how_the_script_failed(tiny_task, runs, speak_wit
     running = Action(RUN, {"script_name": "train.py"})
     edit = Action(EDIT, {"script_name": "train.py", "edit_instruction": "Better.", "save_name": "train.py"})
     edited = Told([completion("```python\nraise ValueError('no such column')\n```"), completion(CODE)])
-    story = [running, edit, running, edit, running, Action(END, {"final_answer": "Done."})]
+    reading = Action(READ, {"file_name": "train.csv"})
+    story = [reading, running, edit, running, edit, running, Action(END, {"final_answer": "Done."})]
     speak_with(Told(replies("json", "react", story)), edited)
     run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
     first, second = (asked[0][0].content for asked in edited.asked)
     assert "it failed" not in first and "ValueError: no such column" in second
-    assert [asked[1].seed for asked in edited.asked] == [2, 4], "another step, another answer"
+    assert "The beginning of train.csv" in first and "id,speed,angle,wind,distance" in first
+    assert [asked[1].seed for asked in edited.asked] == [3, 5], "another step, another answer"
 
 
 def ran(score: float, index: int, ok: bool = True) -> StepTaken:

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mlagentbench.agent.measuring import validation_score
+from mlagentbench.agent.prompting import prompt
 from mlagentbench.record import Action
 from mlagentbench.record.events import StepTaken
 
 _EDITS = {"Write File", "Append File", "Copy File", "Edit Script (AI)", "Edit Script Segment (AI)"}
+_READ = "Read File"
 _RUN, _UNDO, _END = "Execute Script", "Undo Edit Script", "Final Answer"
 _REPAIRS = 2
 """Edited scripts in a row that may fail before they are set back to what worked."""
 _LONGEST_ERROR = 600
+_LONGEST_READING = 1_200
 
 _Version = Literal["not run", "ran", "failed"]
 
 
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
     """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
-    executed; no edit upon an edit that was not run; edits are undone only where they failed, and must be when repairs
+    executed; after an edit, the script is run; edits are undone only where they failed, and must be when repairs
     failed too; no end before an edited script has run without an error. Where that would leave none, edits; and where
     there are none of these, all.
 
@@ -45,6 +48,8 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
     edited = len(versions) > 1
     untried = edited and versions[-1] == "not run"
     failed = edited and versions[-1] == "failed"
+    if untried and _RUN in shown:
+        return (_RUN,)
     if failed and versions[-_REPAIRS:] == ["failed"] * _REPAIRS and _UNDO in shown:
         return (_UNDO,)
     if untried or (not measured and _RUN in shown):
@@ -57,8 +62,22 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
     return tuple(name for name in shown if name not in done) or edits or tuple(shown)
 
 
-def last_error(history: Sequence[StepTaken]) -> str:
-    """The end of what was printed where the last script that ran, failed; nothing once it has been edited since."""
+def informing(history: Sequence[StepTaken], editing: Action) -> str:
+    """What helps to edit a script and is not in it: the beginning of the other file that was read last, and the end of
+    what the script printed when it failed, where it was not edited since."""
+    told = []
+    script = editing.args.get("script_name")
+    for step in reversed(history):
+        name = step.action.args.get("file_name")
+        if step.action.name == _READ and step.observation.ok and name != script:
+            told.append(prompt("read_before", name=name, text=step.observation.text[:_LONGEST_READING]))
+            break
+    if error := _last_error(history):
+        told.append(prompt("failed_run", error=error))
+    return "\n\n".join(told)
+
+
+def _last_error(history: Sequence[StepTaken]) -> str:
     for step in reversed(history):
         if step.observation.execution is not None:
             return "" if step.observation.ok else step.observation.text.strip()[-_LONGEST_ERROR:]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mlagentbench.agent.context import Context, View, joined
-from mlagentbench.agent.guiding import failed_before, last_error, leading_on, without_effect
+from mlagentbench.agent.guiding import failed_before, informing, leading_on, without_effect
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
@@ -93,9 +93,8 @@ class Loop:
         if self._env.done:
             return
         action = decision.action
-        if self._settings.edits_see_errors:
-            error = last_error(self._env.history)
-            self._env.remark("edit", prompt("failed_run", error=error) if error else "")
+        if self._settings.informed_edits:
+            self._env.remark("edit", informing(self._env.history, action))
         observation = self._env.step(action)
         if self._env.done:
             return

@@ -21,7 +21,7 @@ SMALL: dict[str, Any] = {
     "observation_limit": 1_500,
     "long_observations": "cut",
     "guided": True,
-    "edits_see_errors": True,
+    "informed_edits": True,
     "lost_decisions": 3,
     "temperature": 0.2,
     "retry_temperature": 0.8,
@@ -72,12 +72,13 @@ class LanguageSettings(Settings):
     guided: bool = Field(
         False,
         description="offer only what can lead on: no edit before a first run, nothing again while nothing has changed, "
-        "no edit upon an edit that was not run, nothing again exactly as it failed, nothing but undoing where repairs "
+        "after an edit a run, nothing again exactly as it failed, nothing but undoing where repairs "
         "failed twice, and no final answer before an edited script has run without an error",
     )
-    edits_see_errors: bool = Field(
+    informed_edits: bool = Field(
         False,
-        description="show the model that edits how the script failed, where it did when it was last run",
+        description="show the model that edits what other file was read last, and how the script failed, where it did "
+        "when it was last run",
     )
     max_tries: int = Field(
         5, ge=1, description="replies for one decision; after each that cannot be used, the reason is told"
