@@ -20,6 +20,7 @@ from mlagentbench.record.events import Note, StepTaken
 from mlagentbench.record.summary import Summary, read_summary
 
 SEEDS = 4
+RUNS = 2 * 4 * SEEDS
 SLOW = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 
 
@@ -45,7 +46,8 @@ def grid(bench: Any) -> Path:
         reply("Execute Script", script_name="train.py"),
         reply("Final Answer", final_answer="The starter."),
     )
-    agents = ["starter", "oracle", "research"]
+    recipe = {"agent": "recipe", "settings": {"most_experiments": 2, "again": 0}}
+    agents = ["starter", recipe, "oracle", "research"]
     return bench.file(agents=agents, models=[model], runs=SEEDS)
 
 
@@ -78,9 +80,11 @@ def test_one_command_makes_all_runs_and_killed_in_the_middle_the_same(bench):
     file = grid(bench)
     whole = bench.json(file, "-w", "whole")
     undisturbed = bench.summaries("whole")
-    assert whole["complete"] and len(whole["runs"]) == len(undisturbed) == 2 * 3 * SEEDS
+    assert whole["complete"] and len(whole["runs"]) == len(undisturbed) == RUNS
     assert Counter((s.task, s.agent) for s in undisturbed) == {
-        (task, agent): SEEDS for task in ("ball@1", "other@1") for agent in ("starter", "oracle", "research")
+        (task, agent): SEEDS
+        for task in ("ball@1", "other@1")
+        for agent in ("starter", "recipe", "oracle", "research")
     }
     assert all(s.ended == "submitted" and s.grade is not None and s.grade.valid for s in undisturbed)
     assert all(bool(s.grade and s.grade.success) == (s.agent == "oracle") for s in undisturbed)
@@ -95,20 +99,20 @@ def test_one_command_makes_all_runs_and_killed_in_the_middle_the_same(bench):
             except ProcessLookupError:
                 continue
         process.wait()
-        assert len(bench.runs()) < 2 * 3 * SEEDS
+        assert len(bench.runs()) < RUNS
     begun = {run.path for run in bench.runs()}
     told = bench.json(file)
 
-    assert told["complete"] and len(bench.runs()) == len(told["runs"]) == 2 * 3 * SEEDS
+    assert told["complete"] and len(bench.runs()) == len(told["runs"]) == RUNS
     assert begun <= {run.path for run in bench.runs()}, "what was begun was gone on with"
-    assert len({run["folder"] for run in told["runs"]}) == 2 * 3 * SEEDS, "no run is counted twice"
+    assert len({run["folder"] for run in told["runs"]}) == RUNS, "no run is counted twice"
     assert results(bench.summaries()) == results(undisturbed)
     for run in bench.runs()[:3]:
         assert verify(run.path).ok
 
     before = {run.path: run.events_file.read_bytes() for run in bench.runs()}
     again = bench(file)
-    assert "24 of 24 runs done" in again.stdout
+    assert "32 of 32 runs done" in again.stdout
     assert {run.path: run.events_file.read_bytes() for run in bench.runs()} == before, (
         "nothing was left to do"
     )

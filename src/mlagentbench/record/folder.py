@@ -117,9 +117,13 @@ def find_runs(places: Iterator[Path] | list[Path]) -> list[RunFolder]:
     for place in places:
         if not place.exists():
             raise RecordError(f"{place} does not exist. Give a run's folder, or a folder that holds runs.")
-        for request in [place / "run.json"] if (place / "run.json").is_file() else place.rglob("run.json"):
-            if not {"workspace", STORE} & set(request.relative_to(place).parts[:-1]):
-                found[request.parent.absolute()] = RunFolder(request.parent.absolute())
+        for folder, folders, files in os.walk(place):
+            if "run.json" in files:
+                path = Path(folder).absolute()
+                found[path] = RunFolder(path)
+                folders.clear()  # what an agent wrote is no run, and may go away meanwhile
+            elif STORE in folders:
+                folders.remove(STORE)
     return sorted(found.values(), key=lambda folder: folder.path.name)
 
 
