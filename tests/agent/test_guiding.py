@@ -141,6 +141,11 @@ def ran(score: float, index: int, ok: bool = True) -> StepTaken:
     return step(RUN, ok).model_copy(update={"observation": observation, "index": index})
 
 
+def test_an_agent_that_changed_no_score_is_not_done() -> None:
+    assert END not in leading_on(SHOWN, [ran(3.5, 1), step(EDIT), ran(3.5, 3)])
+    assert END in leading_on(SHOWN, [ran(3.5, 1), step(EDIT), ran(3.4, 3)])
+
+
 def test_an_edit_without_effect_is_remarked_on() -> None:
     edit = step(EDIT).model_copy(update={"index": 2})
     assert "exactly what it was" in without_effect([ran(3.5, 1), edit, ran(3.5, 3)])

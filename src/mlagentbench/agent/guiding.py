@@ -24,8 +24,8 @@ _Version = Literal["not run", "ran", "failed"]
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
     """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
     executed; after an edit, the script is run; edits are undone only where they failed, and must be when repairs
-    failed too; no end before an edited script has run without an error. Where that would leave none, edits; and where
-    there are none of these, all.
+    failed too; no end before an edited script has run without an error and, if it prints one, with another score. Where
+    that would leave none, edits; and where there are none of these, all.
 
     What could not be carried out may be tried again, in another way: see `failed_before`.
     """
@@ -56,7 +56,7 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
         done |= _EDITS
     if not failed:
         done.add(_UNDO)
-    if not (edited and versions[-1] == "ran"):
+    if not (edited and versions[-1] == "ran") or len({_score(step) for step in history} - {None}) == 1:
         done.add(_END)
     edits = tuple(name for name in shown if name in _EDITS)
     return tuple(name for name in shown if name not in done) or edits or tuple(shown)

@@ -73,7 +73,7 @@ class LanguageSettings(Settings):
         False,
         description="offer only what can lead on: no edit before a first run, nothing again while nothing has changed, "
         "after an edit a run, nothing again exactly as it failed, nothing but undoing where repairs "
-        "failed twice, and no final answer before an edited script has run without an error",
+        "failed twice, and no final answer before an edited script has run without an error and with another score",
     )
     informed_edits: bool = Field(
         False,
