@@ -14,11 +14,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from mlagentbench.evaluation.searching import best_of, tried_in
+from mlagentbench.evaluation.searching import tried_in
 from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.record.summary import read_summary
-from mlagentbench.task.definition import Goal
-from mlagentbench.task.registry import load_task
 
 
 class Reached(BaseModel):
@@ -51,8 +49,7 @@ def reached_in(places: Iterable[Path]) -> list[Reached]:
 def _reached(run: RunFolder) -> Reached:
     summary = read_summary(run)
     tree = tried_in(run)
-    goal: Goal | None = load_task(summary.task).definition.metric.goal
-    node = best = best_of(tree, goal)
+    node = best = next((each for each in tree if each.chosen), None)
     line = []
     while node is not None and node.operator != "starter":
         line.append(node.plan.removesuffix("."))
