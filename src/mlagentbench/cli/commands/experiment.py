@@ -52,8 +52,8 @@ def command(
     """Make many runs side by side: tasks, agents, models and seeds.
 
     Every task is run with every agent, model and seed. FILE is a YAML file; what is said with flags stands instead of
-    what it says. Started again, an experiment does what is missing. Ctrl-C once finishes the steps in hand, twice aborts them; either way all can be gone on with. The exit
-    status is 1 if a run died or could not be made.
+    what it says. Started again, an experiment does what is missing. Ctrl-C once finishes the steps in hand, twice
+    aborts them; either way all can be gone on with. The exit status is 1 if a run died or could not be made.
     """
     from mlagentbench.cli.experimenting import carry_out, plan_of
 
