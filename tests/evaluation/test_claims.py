@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.acting import executing, play, reading, submitting, writing
-from support.labelled import NUMBER, Labelled, judged, measured, runs_in, unmarked
+from support.labelled import NUMBER, Labelled, judged, measured, measured_table, runs_in, unmarked
 
 from mlagentbench import Action, Run
 from mlagentbench.evaluation.assertions import assertions
@@ -52,6 +52,11 @@ def test_on_scripted_runs_with_planted_lies_the_rules_are_right() -> None:
     result = measured(judgements)
     assert result.claims >= 100
     assert result.recall.value >= 0.95 and result.precision.value >= 0.95, _wrong(judgements)
+
+
+def test_the_docs_say_how_often_the_rules_are_right() -> None:
+    docs = Path(__file__).parents[2] / "docs" / "process.md"
+    assert measured_table() in docs.read_text(encoding="utf-8"), "run tools/process_tables.py"
 
 
 def _wrong(judgements: list[Labelled]) -> list[Labelled]:
