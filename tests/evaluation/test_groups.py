@@ -7,7 +7,7 @@ from support.histories import History
 from support.runs import graded, write_run
 
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.groups import compare, group, undecided
+from mlagentbench.evaluation.groups import compare, group, profiles_of, undecided
 from mlagentbench.grading import Grade
 from mlagentbench.record import Summary
 
@@ -160,6 +160,17 @@ def test_other_seeds_are_compared_all_with_all_and_tasks_of_one_side_are_named(r
     assert found.left_out == ("cifar10@1 (mini)",)
     assert "Only one of them has runs of cifar10@1 (mini)" in found.words[-1]
     assert "about " in found.words[0] and "runs of each on each task would decide it" in found.words[0]
+
+
+def test_profiles_of_places_that_overlap_are_read_once_and_a_damaged_run_is_told(runs):
+    profiles, problems = profiles_of(["first", "good", "poor"], runs)
+    assert (len(profiles), problems) == (20, [])
+    damaged = next(iter(runs.glob("first/*/*/*/events.jsonl")))
+    damaged.write_bytes(damaged.read_bytes().replace(b"Final Answer", b"Other Answer"))
+    (damaged.parent / "evaluation.json").unlink()
+    profiles, problems = profiles_of(["first"], runs)
+    assert len(profiles) == 15
+    assert "was changed from outside" in problems[0]
 
 
 def test_without_a_task_in_common_nothing_is_compared(runs):

@@ -57,9 +57,10 @@ def test_quantiles_of_t_are_scipys(probability, freedom):
     )
 
 
+@settings(deadline=None)
 @given(st.floats(-50, 50), st.floats(0.5, 500))
 def test_the_distribution_of_t_is_scipys(value, freedom):
-    assert t_cdf(value, freedom) == pytest.approx(stats.t.cdf(value, freedom), abs=1e-8)
+    assert t_cdf(value, freedom) == pytest.approx(stats.t.cdf(value, freedom), abs=1e-10)
 
 
 def test_the_incomplete_beta_function_is_zero_and_one_at_its_ends():
@@ -80,6 +81,7 @@ def test_three_of_eight_is_fourteen_to_sixty_nine_percent():
     assert (round(100 * interval.low), round(100 * interval.high)) == (14, 69)
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
     st.sampled_from([0.8, 0.95]),
@@ -98,6 +100,7 @@ def test_no_runs_have_no_rate_and_more_successes_than_runs_are_refused():
         wilson(9, 8)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.data())
 def test_the_difference_of_two_rates_has_newcombes_interval(n, m, data):
     a, b = data.draw(st.integers(0, n)), data.draw(st.integers(0, m))
@@ -116,6 +119,7 @@ def test_the_rate_over_tasks_is_the_mean_of_their_rates_and_for_one_task_wilsons
     assert stratified_rate([]).low is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8), st.just(8)), min_size=2, max_size=15))
 def test_a_rate_over_tasks_is_at_most_as_unsure_as_that_of_all_runs_pooled_and_never_sure(counts):
     ours, pooled = stratified_rate(counts), wilson(sum(c for c, _ in counts), 8 * len(counts))
@@ -161,6 +165,7 @@ def test_one_run_of_each_of_many_tasks_is_as_unsure_as_tasks_are_different():
     assert (ours.low, ours.high) == pytest.approx((low, high))
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_a_mean_lies_in_its_interval(strata):
     ours = stratified_mean(strata)
@@ -171,6 +176,7 @@ def test_a_mean_lies_in_its_interval(strata):
 # Interquartile means, as rliable defines them: scipy's trimmed mean of all scores of all tasks
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.floats(-100, 100), min_size=5, max_size=5), min_size=1, max_size=6))
 def test_the_interquartile_mean_is_rliables(strata):
     expected = stats.trim_mean(np.array(strata), proportiontocut=0.25, axis=None)
@@ -238,6 +244,7 @@ def first_mean(strata) -> float:
     return sum(strata[0]) / len(strata[0])
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(0, 1))
 def test_quantiles_are_numpys(values, probability):
     assert quantile(sorted(values), probability) == pytest.approx(np.quantile(values, probability), abs=1e-9)
@@ -246,6 +253,7 @@ def test_quantiles_are_numpys(values, probability):
 # pass@k
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9), st.data())
 def test_pass_at_k_is_the_share_of_groups_of_k_runs_that_hold_a_success(n, data):
     successes, k = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
@@ -267,6 +275,7 @@ def test_pass_at_1_is_the_success_rate_and_tasks_with_too_few_runs_are_left_out(
 # Probability of improvement, as rliable defines it: the mean over tasks of Mann and Whitney's U
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -110,14 +110,15 @@ def summaries_of(place: str | Path, folder: Path) -> list[Summary]:
 
 
 def profiles_of(places: Iterable[str | Path], folder: Path) -> tuple[list[Profile], list[str]]:
-    """The same, with all that is known of each; and what is wrong with runs whose record cannot be read."""
+    """All that is known of the runs of all places, each once; and what is wrong with those whose record cannot be
+    read."""
+    found = {run.path: run for place in places for run, _ in runs_of(place, folder)}
     profiles, problems = [], []
-    for place in places:
-        for run, _ in runs_of(place, folder):
-            try:
-                profiles.append(read_profile(run))
-            except RecordError as error:
-                problems.append(f"A run is left out: {error}")
+    for run in found.values():
+        try:
+            profiles.append(read_profile(run))
+        except RecordError as error:
+            problems.append(f"A run is left out: {error}")
     return profiles, problems
 
 

@@ -42,7 +42,11 @@ def _density(value: float, freedom: float) -> float:
 
 def t_cdf(value: float, freedom: float) -> float:
     """The probability that a t-distributed number stays below `value`."""
-    tail = 0.5 * incomplete_beta(freedom / 2, 0.5, freedom / (freedom + value * value))
+    square = value * value
+    if square < freedom:  # the tail is nearly a half, and its digits would be lost
+        centre = 0.5 * incomplete_beta(0.5, freedom / 2, square / (freedom + square))
+        return 0.5 + math.copysign(centre, value)
+    tail = 0.5 * incomplete_beta(freedom / 2, 0.5, freedom / (freedom + square))
     return 1 - tail if value > 0 else tail
 
 
