@@ -109,7 +109,7 @@ class _Pattern:
 
     def write(self, seed: int, profiles: bool) -> None:
         request = self._request(seed)
-        folder = RunFolder.create(self._folder, "synthetic", request)
+        folder = self._create(request)
         head = hashlib.sha256(folder.request_file.read_bytes()).hexdigest()
         lines = []
         for body in self._bodies:
@@ -123,6 +123,15 @@ class _Pattern:
         folder.grades_file.write_bytes(self._verdicts)
         if profiles:
             self._keep_profile(folder, request, head)
+
+    def _create(self, request: RunRequest) -> RunFolder:
+        """As `RunFolder.create` does it, without waiting for the disk."""
+        who = f"{request.agent}--{request.model or 'no-model'}".replace("/", "_")
+        folder = RunFolder(self._folder / "synthetic" / request.task.partition("@")[0] / who / request.id)
+        folder.path.mkdir(parents=True)
+        (self._folder / ".store").mkdir(exist_ok=True)
+        folder.request_file.write_bytes(request.model_dump_json(indent=1).encode() + b"\n")
+        return folder
 
     def _keep_profile(self, folder: RunFolder, request: RunRequest, head: str) -> None:
         if self._profile is None:

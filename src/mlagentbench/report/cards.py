@@ -35,7 +35,7 @@ _FAR = 4
 _HIGH, _WIDE = 16, 7
 
 
-def examples(runs: Sequence[Seen], most: int = ON_PAGE) -> list[Seen]:
+def examples(runs: Sequence[Seen], most: int) -> list[Seen]:
     """All runs, or so many that each task, agent and outcome is there before any is there twice."""
     if len(runs) <= most:
         return list(runs)

@@ -96,7 +96,7 @@ def intervals(
             rows_marks.append(Text(right + 10, y + 12, said, paint="faint", size=_SMALL))
             y += _ROW
         y += 5
-    _grid(marks, scale, top, y, words, max(2, int((right - SIDE) / 80)))
+    _grid(marks, scale, top, y, words, max(3, int((right - SIDE) / 80)))
     return Picture(width, y + 26, label, (*marks, *rows_marks))
 
 
@@ -123,7 +123,7 @@ def curves(
     for tick in ticks(low, high, 5):
         marks.append(Line(((across.start, up(tick)), (across.end, up(tick)))))
         marks.append(Text(across.start - 6, up(tick) + 4, words[1](tick), "end", "faint", _SMALL))
-    for tick in ticks(across.low, across.high, max(2, int((across.end - across.start) / 80))):
+    for tick in ticks(across.low, across.high, max(3, int((across.end - across.start) / 80))):
         marks.append(Line(((across(tick), bottom), (across(tick), bottom + 4)), "faint"))
         marks.append(Text(across(tick), bottom + 17, words[0](tick), "middle", "faint", _SMALL))
     marks.append(Text(across.end, bottom + 34, names[0], "end", "faint", _SMALL))
@@ -161,7 +161,7 @@ def plane(
     for tick in ticks(0.0, 1.0, 5):
         marks.append(Line(((across.start, up(tick)), (across.end, up(tick)))))
         marks.append(Text(across.start - 6, up(tick) + 4, words[1](tick), "end", "faint", _SMALL))
-    for tick in ticks(0.0, across.high, max(2, int((across.end - across.start) / 90))):
+    for tick in ticks(0.0, across.high, max(3, int((across.end - across.start) / 90))):
         marks.append(Line(((across(tick), bottom), (across(tick), bottom + 4)), "faint"))
         marks.append(Text(across(tick), bottom + 17, words[0](tick), "middle", "faint", _SMALL))
     marks.append(Text(across.end, bottom + 34, names[0], "end", "faint", _SMALL))
@@ -219,7 +219,7 @@ def bars(
                 drawn.append(_on_bar(x + wide / 2, y + 11.5, told, ink))
             at += value
         y += 25
-    _grid(marks, scale, top, y, words, max(2, int(width / 110)))
+    _grid(marks, scale, top, y, words, max(3, int(width / 110)))
     return Picture(width, y + 24, label, (*marks, *drawn))
 
 

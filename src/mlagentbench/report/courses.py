@@ -17,11 +17,15 @@ _MARKS = 20
 """Budgets of an anytime curve."""
 _LEFT, _RIGHT, _THRESHOLDS = -0.2, 1.0, 48
 """The part of the performance profile that is drawn."""
-_AXES: dict[Axis, tuple[str, charts.Words]] = {
-    "steps": ("steps", lambda value: f"{value:.0f}"),
-    "time": ("time", lambda value: f"{value:g}"),
-    "tokens": ("tokens", lambda value: f"{value / 1000:,.0f} k" if value >= 10_000 else f"{value:,.0f}"),
-    "cost": ("cost", lambda value: f"${value:.3g}"),
+_AXES: dict[Axis, tuple[str, str, charts.Words]] = {
+    "steps": ("steps", "after so many steps", lambda value: f"{value:.0f}"),
+    "time": ("time", "after so much time", lambda value: f"{value:g}"),
+    "tokens": (
+        "tokens",
+        "after so many tokens",
+        lambda value: f"{value / 1000:,.0f} k" if value >= 10_000 else f"{value:,.0f}",
+    ),
+    "cost": ("cost", "when runs had cost so much", lambda value: f"${value:.3g}"),
 }
 _USED: dict[Axis, str] = {"steps": "step", "time": "elapsed", "tokens": "tokens", "cost": "cost"}
 
@@ -72,7 +76,7 @@ def _anytime(field: Field) -> Section:
 
 
 def _over(field: Field, axis: Axis, most: float) -> Figure:
-    name, words = _AXES[axis]
+    name, after, words = _AXES[axis]
     by, unit = clock(most) if axis == "time" else (1.0, name)
     steps = axis == "steps"
     budgets = sorted(
@@ -101,7 +105,7 @@ def _over(field: Field, axis: Axis, most: float) -> Figure:
         f" {counted(dropped, 'run')} whose {name} is not known in full cannot be drawn." if dropped else ""
     )
     caption = (
-        f"What the workspaces were worth on average when runs had used so much: {name}. Bands are 95 % intervals."
+        f"By how much the workspaces were better than the starter, on average, {after}. Bands are 95 % intervals."
         f"{missing}{told_of_drawn(field)}"
     )
     return Figure(f"anytime-{axis}", f"Improvement over {name}", caption, draw)

@@ -180,7 +180,7 @@ _FILTER = Markup(
 
 
 def _cards(runs: Sequence[Seen], folder: Path, pages: Sequence[str]) -> Iterator[str]:
-    shown = examples(runs)
+    shown = examples(runs, ON_PAGE)
     if pages:
         about = (
             f"There are {counted(len(runs), 'run')}. Here are {ON_PAGE}, chosen so that each task, agent and "

@@ -6,6 +6,8 @@ import csv
 import importlib.util
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ _STEP_COLUMNS: dict[str, type] = {
     "cpu_seconds": float, "peak_memory": int, "seconds": float, "elapsed": float, "model_calls": int,
     "tokens_in": int, "tokens_out": int, "cost": float, "valid": bool, "score": float, "improvement": float,
 }  # fmt: skip
+_STEP = attrgetter(*_STEP_COLUMNS)
 _RUN_COLUMNS: dict[str, type] = {
     "run": str, "task": str, "variant": str, "agent": str, "model": str, "category": str, "experiment": str,
     "seed": int, "created": float, "version": str, "sandbox": str, "network": bool, "settings_hash": str,
@@ -52,7 +55,7 @@ class Rows:
     def take(self, seen: Seen, profile: Profile, steps: Sequence[Step]) -> None:
         """A run with all that is known of it."""
         self._runs.writerow(map(_cell, _run(seen, profile)))
-        self._steps.writerows([_cell(getattr(step, name)) for name in _STEP_COLUMNS] for step in steps)
+        self._steps.writerows(map(_cell, _STEP(step)) for step in steps)
         summary = profile.summary
         self._claims.writerows(
             map(
@@ -128,7 +131,14 @@ def _cell(value: object) -> object:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return for_csv(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _short(value) if len(value) < _SHORT else for_csv(value)
+    return value
+
+
+_SHORT = 100
+_short = lru_cache(20_000)(for_csv)
+"""Names of runs and actions come again and again."""
 
 
 def _as_parquet(source: Path, target: Path, types: dict[str, type]) -> None:

@@ -10,8 +10,9 @@ _STEERING = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 _BLANK = re.compile(r"\s+")
+_MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _MARKDOWN = str.maketrans(
-    {each: f"\\{each}" for each in "\\`*_[]|~#!"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
+    {each: f"\\{each}" for each in "\\`*_[]|~#!"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 )
 _LATEX = str.maketrans(
     {
@@ -61,7 +62,7 @@ def for_html(text: str) -> str:
 
 def for_markdown(text: str) -> str:
     """As it stands in a line or a cell of a table. Nobody is mentioned, and nothing becomes a link or a tag."""
-    return line_of(text, 2_000).translate(_MARKDOWN)
+    return _MENTION.sub("&#64;", line_of(text, 2_000).translate(_MARKDOWN))
 
 
 def for_latex(text: str) -> str:

@@ -37,6 +37,7 @@
     const groups = [...filter.parentElement.querySelectorAll(":scope > details")];
     const cards = groups.map((group) => [group, [...group.querySelectorAll(".card")].map((card) => [card, ""])]);
     filter.hidden = false;
+    const were = new Map(groups.map((group) => [group, group.open]));
     let read = false;
     input.addEventListener("input", () => {
       if (!read) for (const [, all] of cards) for (const each of all) each[1] = each[0].textContent.toLowerCase();
@@ -50,7 +51,7 @@
           here += card.hidden ? 0 : 1;
         }
         group.hidden = here === 0;
-        if (words.length) group.open = here > 0;
+        group.open = words.length ? here > 0 : were.get(group);
         left += here;
       }
       told.textContent = words.length ? `${left} shown` : "";
