@@ -290,6 +290,21 @@ def test_a_key_pressed_before_the_question_is_no_answer(desk, at_pty):
     assert len(desk.steps()) == 2
 
 
+def test_an_agent_that_acts_in_a_thread_of_its_own_can_be_left_too(desk, at_pty):
+    pytest.importorskip("langgraph")
+    call = {"tool_calls": [{"name": "execute_script", "arguments": {"script_name": "train.py"}}]}
+    (desk.folder / "calls.jsonl").write_text(json.dumps(call))
+    model = f"mock/{desk.folder / 'calls.jsonl'}"
+    terminal = at_pty("assist", desk.project, "Make it better.", "-a", "langchain", "-m", model)
+    terminal.wait_for("Allow it?")
+    terminal.interrupt()
+    terminal.wait_for("once more leaves")
+    terminal.interrupt()
+    terminal.wait_for("Go on with:")
+    assert terminal.ended() == 130
+    assert desk.steps() == []
+
+
 def test_without_a_terminal_it_says_what_to_do_and_nothing_happens(desk):
     done = desk.command(*desk.arguments(DONE), status=2)
     assert "there is no terminal" in done.stderr and "--yes" in done.stderr

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 COMMAND = str(Path(sys.executable).with_name("mlagentbench"))
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 
 
 class Terminal(Protocol):

@@ -138,7 +138,7 @@ class TalkativeWatch(LiveWatch):
         super().model(call)
         if call.role == "act" and not call.inside and call.completion is not None:
             thought = call.completion.text.partition("\nAction:")[0]  # the step itself is shown next
-            lines = visible(thought).strip().split("\n")
+            lines = visible(thought).strip().splitlines()
             for line in lines[:_THOUGHT_LINES]:
                 self._shown_on.line((f"      │ {shortened_line(line)}", "dim"))
             if len(lines) > _THOUGHT_LINES:

@@ -27,6 +27,7 @@ class Terminal:
     def __init__(self, *, json: bool = False) -> None:
         self._source = sys.stdin.fileno()
         self._target = (sys.stderr if json else sys.stdout).fileno()
+        self._left, self._leaving = os.pipe()
         self._prompt = ""
         self._pausing = False
         self._interrupts = 0
@@ -54,8 +55,11 @@ class Terminal:
     def _read(self) -> bytes:
         """A line, and the lines that come with it when several are pasted at once."""
         typed = bytearray()
-        while not typed or (len(typed) < _LONGEST and select.select([self._source], [], [], 0)[0]):
-            if not (line := os.read(self._source, _LONGEST)):
+        while len(typed) < _LONGEST:
+            ready, _, _ = select.select([self._source, self._left], [], [], 0 if typed else None)
+            if not ready:
+                break
+            if self._left in ready or not (line := os.read(self._source, _LONGEST)):
                 raise KeyboardInterrupt
             typed += line
         return bytes(typed)
@@ -75,6 +79,7 @@ class Terminal:
                 return
             self._interrupts += 1
             if self._pausing or self._interrupts > 1:
+                os.write(self._leaving, b"x")  # a question may be put by another thread than this one
                 raise KeyboardInterrupt
             write_all(self._target, f"{_AGAIN}{cleaned(self._prompt)}".encode())
 
