@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint setup sandbox tmux benchmark clean
+.PHONY: help demo test test-all lint setup sandbox tmux browser benchmark clean
 
 help:  ## Show what can be made.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -31,7 +31,10 @@ sandbox:
 tmux:
 	@sh tools/install-tmux.sh
 
-setup: $(VENV)/.installed-dev sandbox tmux  ## Make the virtual environment with everything for development.
+browser:
+	@sh tools/install-browser.sh
+
+setup: $(VENV)/.installed-dev sandbox tmux browser  ## Make the virtual environment with everything for development.
 
 demo: $(VENV)/.installed sandbox  ## Prepare a task and compare two agents on it, three runs each.
 	@sh tools/demo.sh $(BIN)/mlagentbench
