@@ -56,7 +56,10 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
         done |= _EDITS
     if not failed:
         done.add(_UNDO)
-    if not (edited and versions[-1] == "ran") or len({_score(step) for step in history} - {None}) == 1:
+    scores = [
+        _score(step) for step in history if step.observation.execution is not None and step.observation.ok
+    ]
+    if not (edited and versions[-1] == "ran") or (scores[-1] is not None and len(set(scores)) == 1):
         done.add(_END)
     edits = tuple(name for name in shown if name in _EDITS)
     return tuple(name for name in shown if name not in done) or edits or tuple(shown)
@@ -70,7 +73,7 @@ def informing(history: Sequence[StepTaken], editing: Action) -> str:
     for step in reversed(history):
         name = step.action.args.get("file_name")
         if step.action.name == _READ and step.observation.ok and name != script:
-            told.append(prompt("read_before", name=name, text=step.observation.text[:_LONGEST_READING]))
+            told.append(prompt("read_before", name=str(name), text=step.observation.text[:_LONGEST_READING]))
             break
     if error := _last_error(history):
         told.append(prompt("failed_run", error=error))
