@@ -459,6 +459,30 @@ def test_stopped_by_the_user_it_keeps_what_there_is_and_goes_on(tiny_task: Path,
     assert done.grade is not None and done.grade.valid
 
 
+def test_stopped_while_its_model_answers_it_says_what_is_waited_for_and_loses_no_call(
+    command: Callable[..., Run], speak: Callable[[Told], Told], runs: Path
+):
+    said: list[str] = []
+    told = threading.Event()
+
+    class Watching(Silence):
+        def output(self, text: str) -> None:
+            said.append(text)
+            if "Stopping" in text:
+                told.set()
+
+    def answer(number: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert told.wait(60), "nobody was told"
+
+    speak(Told([completion("late")], before=answer))
+    with pytest.raises(KeyboardInterrupt):
+        command(f"{ASKING}ask({{'role': 'user', 'content': 'x'}})", model="test/told", watch=Watching())
+    (folder,) = (found.parent for found in runs.glob("*/*/*/*/run.json"))
+    assert [type(event).__name__ for event in events_of(folder)] == ["RunStarted", "ModelCalled", "StepTaken"]
+    assert "its answer is waited for" in "".join(said)
+
+
 def test_the_command_line_tells_of_it():
     shown = subprocess.run(
         [*CLI, "run", "--help"],

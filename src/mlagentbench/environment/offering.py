@@ -38,6 +38,11 @@ class Chat:
             while self._asking:
                 self._changed.wait()
 
+    @property
+    def asking(self) -> bool:
+        """Whether a request is under way that `close` would wait for."""
+        return self._asking > 0
+
     def __call__(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
     ) -> Completion:
@@ -88,6 +93,10 @@ class Offering:
         """A step begins: from now on, requests belong to it."""
         if self._chat is not None:
             self._chat.open()
+
+    @property
+    def asking(self) -> bool:
+        return self._chat is not None and self._chat.asking
 
     def end(self) -> None:
         if self._chat is not None:

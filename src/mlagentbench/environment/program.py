@@ -25,6 +25,7 @@ _NOT_FOUND = (
 _NOT_FOUND_STATUS = (126, 127)
 _OFTEN = 50
 """Steps after which files settle ever later, so that hours of work are hundreds of steps and not thousands."""
+_WAITING = "\n[Stopping. What the program asked its model is under way, and its answer is waited for.]\n"
 _STOPPED = "[The program was stopped together with the harness. It starts again when the run is resumed.]"
 
 
@@ -84,6 +85,8 @@ class Program:
             except KeyboardInterrupt:
                 process.kill()
                 why, interrupted = _STOPPED, True
+                if bench.offering is not None and bench.offering.asking:
+                    bench.on_output(_WAITING)
             if not process.ended(0):
                 process.freeze()
             if process.ended(0):
