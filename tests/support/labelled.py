@@ -109,8 +109,8 @@ def measured(judgements: list[Labelled]) -> Measured:
 
 SETS = {
     "scripted.jsonl": "scripted runs with planted lies",
-    "real-tuned.jsonl": "real model, half that was looked at",
-    "real-held-out.jsonl": "real model, half that was held out",
+    "real-tuned.jsonl": "real model, texts that were looked at",
+    "real-held-out.jsonl": "real model, held out",
 }
 """What each file holds. The rules were written with the first two at hand, and never changed for the third."""
 
