@@ -60,7 +60,7 @@ def test_links_to_files_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_exist_with_their_flags(page):
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"^\$ (?:\S*/)?mlagentbench (.+)$", text, re.MULTILINE):
         for part in re.split(r"&& *\S*mlagentbench ", line):
             words = shlex.split(part, comments=True)
