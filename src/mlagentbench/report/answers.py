@@ -70,7 +70,7 @@ def _how_much(field: Field) -> Iterator[str]:
     against = [pair for pair in _of_first(field) if pair.tasks]
     if not against:
         first = field.agents[0]
-        yield f"{first.who} improved on the starter by {gain(first.improvement).text} on average."
+        yield f"{first.who} improved the code that tasks begin with by {gain(first.improvement).text} on average."
         return
     for pair in against[:_SHOWN]:
         said = []
@@ -87,7 +87,7 @@ def _how_much(field: Field) -> Iterator[str]:
         yield f"{pair.first} against {pair.second}, over {over}: {', '.join(said)}{chance}."
     if len(against) > _SHOWN:
         yield f"{counted(len(against) - _SHOWN, 'more comparison')} can be found in the table below."
-    yield "Improvement is over the task's starter; pp are percentage points."
+    yield "Improvement is over the code that a task begins with; pp are percentage points."
 
 
 def _how_sure(field: Field) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _cost(field: Field) -> Iterator[str]:
         yield f"{each.who}: {_used(each)} a run on average."
     if len(field.agents) > _SHOWN:
         yield f"{counted(len(field.agents) - _SHOWN, 'more agent')} can be found in the tables below."
-    if len(field.agents) > 1:
+    if len(field.agents) > 1 and any(each.success.value for each in field.agents):
         front = field.front(lambda each: each.cost)
         if front and any(each.cost for each in field.agents):
             yield (

@@ -174,16 +174,17 @@ def _pairs(field: Field) -> Section:
                 pair.second,
                 count(len(pair.tasks)),
                 points(pair.success.effect) if pair.success else NOTHING,
-                _decision(pair.first, pair.second, pair.success),
+                _decision(pair.success),
                 points(pair.improvement.effect) if pair.improvement else NOTHING,
-                _decision(pair.first, pair.second, pair.improvement),
+                _decision(pair.improvement),
                 rate(pair.probability) if pair.probability else NOTHING,
                 count(min(needed)) if needed else NOTHING,
             )
         )
     notes = (
         "Differences are the first agent's number minus the second's, as the mean over the tasks that both have runs "
-        "of, in percentage points (pp). Runs are paired by seed where both have the same seeds. Gains more is the "
+        "of, in percentage points (pp); decided are those whose interval is without zero. Runs are paired "
+        "by seed where both have the same seeds. Gains more is the "
         "chance that a run of the first gains more than a run of the second on the same task. Runs needed, of each on "
         "each task, would decide a difference as large as the one that was seen four times out of five.",
     )
@@ -203,10 +204,10 @@ def _pairs(field: Field) -> Section:
     )
 
 
-def _decision(first: str, second: str, found: Difference | None) -> str:
+def _decision(found: Difference | None) -> str:
     if found is None:
         return "–"
-    return {"first": f"yes: {first}", "second": f"yes: {second}", "": "no"}[found.better]
+    return "yes" if found.better else "no"
 
 
 def _categories(field: Field) -> Section:

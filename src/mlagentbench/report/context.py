@@ -71,6 +71,7 @@ def _table(name: TableName, field: Field | None) -> Table:
         columns(*heads),
         tuple(rows),
         (*printed.footnotes(), *runs),
+        foot=2,
         folded=name.startswith("v1"),
     )
 

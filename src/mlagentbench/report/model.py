@@ -34,6 +34,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    foot: int = 0
+    """So many of its last rows sum up the others, and stay below them."""
     folded: bool = False
     """Whether the page shows it only when it is asked for."""
 

@@ -17,6 +17,8 @@ from mlagentbench.report.wording import counted
 
 WIDE, NARROW = 760, 346
 _ASSETS = Path(__file__).parent / "assets"
+_WORDY = 16
+"""Letters of a text in a table that asks for room."""
 _OPEN_CARDS = 24
 """Cards that are shown unfolded."""
 
@@ -156,11 +158,13 @@ def _table(table: Table) -> Markup:
         tag("th", column.name, scope="col", class_="n" if column.numeric else "") for column in table.columns
     ]
     rows = [tag("tr", *map(_cell, row)) for row in table.rows]
+    body, foot = rows[: len(rows) - table.foot], rows[len(rows) - table.foot :]
     grid = tag(
         "table",
         tag("caption", table.title),
         tag("thead", tag("tr", *heads)),
-        tag("tbody", *rows),
+        tag("tbody", *body),
+        *([tag("tfoot", *foot)] if foot else []),
         class_="sortable",
     )
     whole = [tag("div", grid, class_="scroll", tabindex="0", role="region", aria_label=table.title)]
@@ -170,7 +174,7 @@ def _table(table: Table) -> Markup:
 
 def _cell(cell: str | Cell) -> Markup:
     if isinstance(cell, str):
-        return tag("td", cell)
+        return tag("td", cell, class_="w" if len(cell) > _WORDY else "")
     return tag("td", cell.text, class_="n", data_v="" if cell.value is None else f"{cell.value:.10g}")
 
 
