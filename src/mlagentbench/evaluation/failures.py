@@ -64,7 +64,7 @@ def find_failure(
     claims: Claims,
 ) -> Failure:
     """The failure mode of a run, as a person corrected it if one did."""
-    if getattr(request, "own", None) is not None:
+    if request.own is not None:
         return Failure(
             mode="none", evidence="A project of one's own has no grade, so that nothing failed or succeeded."
         )
