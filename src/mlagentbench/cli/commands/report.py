@@ -22,9 +22,10 @@ from mlagentbench.cli import options as o
 )  # fmt: skip
 @o.json_option
 def command(places: tuple[str, ...], output: Path, title: str, folder: Path, as_json: bool) -> None:
-    """Write a report of runs: a page to open, the same as Markdown and LaTeX, tables of all runs and steps, figures.
+    """Write a report of runs: a page, tables, figures.
 
-    RUNS are folders of runs, experiments in --folder, or agents (or agent--model) whose runs lie there; without any,
+    The page is index.html; beside it lie the same as Markdown, its tables for LaTeX, all runs and steps as CSV and
+    Parquet, and the figures as SVG and PNG. RUNS are folders of runs, experiments in --folder, or agents (or agent--model) whose runs lie there; without any,
     it is all runs in --folder. Every run counts, and what could not be counted is named.
     """
     from mlagentbench.cli.machine import print_json
