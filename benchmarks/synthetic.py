@@ -140,6 +140,7 @@ class _Pattern:
         own = kept.model_copy(
             update={
                 "basis": kept.basis.model_copy(update={"head": head}),
+                "subject": kept.subject.model_copy(update={"created": request.created}),
                 "summary": kept.summary.model_copy(
                     update={"run": request.id, "seed": request.seed, "head": head}
                 ),

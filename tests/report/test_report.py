@@ -19,11 +19,13 @@ from mlagentbench.cli.main import cli
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.breakdown import by_category
 from mlagentbench.evaluation.groups import compare, profiles_of
+from mlagentbench.evaluation.overview import overview
 from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.report import page as pages
 from mlagentbench.report import report as reporting
 from mlagentbench.report.report import Written, report
+from mlagentbench.report.wording import gain, rate
 
 
 class _Page(HTMLParser):
@@ -396,3 +398,39 @@ def test_the_command_says_where_what_lies(store: Path, tmp_path: Path) -> None:
     found = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
     assert found["runs"] == 12 and found["left_out"] == []
     assert all(Path(file).exists() for file in found["files"])
+
+
+_opened: list[str] = []
+_listening: list[bool] = []
+
+
+def _hear(event: str, arguments: tuple[object, ...]) -> None:
+    if _listening and event == "open":
+        _opened.append(str(arguments[0]))
+
+
+def test_each_run_is_read_once_however_many_there_are(store: Path, tmp_path: Path) -> None:
+    sys.addaudithook(_hear)
+    _listening.append(True)
+    try:
+        report(store, output=tmp_path / "report")
+    finally:
+        _listening.clear()
+    for run in find_runs([store]):
+        assert _opened.count(str(run.evaluation_file)) == 1
+        assert _opened.count(str(run.events_file)) == 2  # its last line, against the profile; and its steps
+    assert _opened.count(str(tmp_path / "report" / "steps.csv")) <= 2
+    _opened.clear()
+
+
+def test_agents_are_as_the_overview_of_the_evaluation_has_them(store: Path, written: Written) -> None:
+    found = {each.who: each for each in overview(profiles_of([store], store)[0])}
+    rows = _Page(written.page).tables["Results by agent"][1:]
+    assert {row[0] for row in rows} == found.keys()
+    for who, tasks, runs, success, decided, over_plain, improvement, middle, *_ in rows:
+        each = found[who]
+        assert (int(tasks), int(runs)) == (each.tasks, each.runs)
+        assert [success, decided, over_plain] == [
+            rate(value).text for value in (each.success, each.decided, each.over_plain)
+        ]
+        assert [improvement, middle] == [gain(each.improvement).text, gain(each.improvement_iqm).text]
