@@ -16,8 +16,9 @@ def test_a_quick_look_makes_its_runs_and_stays_small(tmp_path: Path):
     argv = [sys.executable, str(script), "--quick", "--json", "--folder", str(tmp_path)]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    each, ratio, memory = json.loads(ended.stdout)["rows"]
+    each, ratio, spent, memory = json.loads(ended.stdout)["rows"]
     assert each["value"] > 0
     assert ratio["limit"] == 1.3 and ratio["value"] >= 1, "nothing is faster than the ideal"
+    assert spent["value"] >= 1
     assert memory["holds"], "memory depends on no clock"
     assert list(tmp_path.iterdir()) == [], "everything it made is gone"
