@@ -346,6 +346,10 @@ def test_of_many_runs_the_page_has_examples_and_further_pages_have_all(
     index = _Page(written.page)
     assert index.tags.count("article") == 5
     assert "There are 12 runs. Here are 5" in index.text
+    assert re.search(
+        r"house-price@1 \(mini\) · research · made-up/large \d of 3 runs succeeded, [12] of them here",
+        index.text,
+    )
     named = "".join(_Page(file).text for file in further)
     for run in find_runs([store]):
         assert named.count(run.path.name) == 1

@@ -32,6 +32,8 @@ def _which(field: Field) -> Iterator[str]:
         return
     if first.success.value == 0:
         yield f"No agent succeeded in any run. {first.who} has the largest improvement, {where}."
+    elif field.agents[1].success.value == first.success.value:
+        yield f"Nobody succeeds more often than {first.who}, and it gains most: {succeeded}, {where}."
     else:
         yield f"{first.who} succeeds most often: {succeeded}, {where}."
     if not field.common:

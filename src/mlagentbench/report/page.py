@@ -43,7 +43,9 @@ def page(document: Document, runs: Sequence[Seen], folder: Path, pages: Sequence
     yield _closing()
 
 
-def cards_page(title: str, runs: Sequence[Seen], folder: Path, number: int, of: int) -> Iterator[str]:
+def cards_page(
+    title: str, runs: Sequence[Seen], folder: Path, number: int, of: int, tallies: Tallies
+) -> Iterator[str]:
     """One of the further pages."""
     yield _opening(f"{title}: runs")
     about = f"Page {number} of {of}. "
@@ -55,7 +57,7 @@ def cards_page(title: str, runs: Sequence[Seen], folder: Path, number: int, of: 
     listed = joined(part for link in links for part in (link, " "))
     yield tag("header", tag("h1", f"{title}: runs"), tag("p", about, listed, class_="lead"), class_="top")
     yield f"<main><section>{legend()}{_FILTER}"
-    yield from _folded(runs, folder)
+    yield from _folded(runs, folder, tallies)
     yield "</section></main>"
     yield _closing()
 
@@ -198,28 +200,41 @@ def _cards(runs: Sequence[Seen], folder: Path, pages: Sequence[str]) -> Iterator
     if links:
         yield tag("p", "All runs, by task and agent: ", *links)
     yield f"{legend()}{_FILTER}"
-    yield from _folded(shown, folder)
+    yield from _folded(shown, folder, tallies_of(runs))
     yield "</section>"
 
 
-def _folded(runs: Sequence[Seen], folder: Path) -> Iterator[str]:
+def _folded(runs: Sequence[Seen], folder: Path, tallies: Tallies) -> Iterator[str]:
     """By task and agent; shown at once where there are few."""
     groups: dict[str, list[Seen]] = {}
     for run in runs:
-        groups.setdefault(f"{run.summary.task} ({run.summary.variant}) · {run.who}", []).append(run)
+        groups.setdefault(_group(run), []).append(run)
     for name, members in groups.items():
-        won = sum(run.profile.success for run in members)
-        title = tag(
-            "summary",
-            name,
-            " ",
-            tag("span", f"{won} of {counted(len(members), 'run')} succeeded", class_="faint"),
-        )
+        won, whole = tallies[name]
+        told = f"{won:,} of {counted(whole, 'run')} succeeded"
+        here = f", {len(members):,} of them here" if len(members) < whole else ""
         yield "<details open>" if len(runs) <= _OPEN_CARDS else "<details>"
-        yield f'{title}<div class="cards">'
+        yield tag("summary", name, " ", tag("span", told + here, class_="faint"))
+        yield '<div class="cards">'
         for run in members:
             yield card(run, folder)
         yield "</div></details>"
+
+
+Tallies = dict[str, tuple[int, int]]
+"""Of each group of runs, how many succeeded and how many there are."""
+
+
+def tallies_of(runs: Sequence[Seen]) -> Tallies:
+    found: Tallies = {}
+    for run in runs:
+        won, whole = found.get(_group(run), (0, 0))
+        found[_group(run)] = won + run.profile.success, whole + 1
+    return found
+
+
+def _group(run: Seen) -> str:
+    return f"{run.summary.task} ({run.summary.variant}) · {run.who}"
 
 
 def _files(document: Document) -> Markup:

@@ -15,7 +15,7 @@ from mlagentbench.report.context import context
 from mlagentbench.report.courses import courses
 from mlagentbench.report.efficiency import efficiency
 from mlagentbench.report.model import Chapter, Document, Section
-from mlagentbench.report.page import WIDE, cards_page, page, page_name
+from mlagentbench.report.page import WIDE, cards_page, page, page_name, tallies_of
 from mlagentbench.report.plain import latex, markdown
 from mlagentbench.report.png import as_png, check_png
 from mlagentbench.report.reading import Gathered, gather
@@ -142,9 +142,11 @@ def _write(document: Document, found: Gathered, target: Path) -> Written:
     whole = replace(document, links=links)
     chunks = [found.runs[start : start + A_PAGE] for start in range(0, len(found.runs), A_PAGE)]
     names = [page_name(number) for number in range(1, len(chunks) + 1)] if len(found.runs) > ON_PAGE else []
+    tallies = tallies_of(found.runs)
     for number, name in enumerate(names, start=1):
         with (target / name).open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(cards_page(document.title, chunks[number - 1], target, number, len(names)))
+            page_of = chunks[number - 1]
+            stream.writelines(cards_page(document.title, page_of, target, number, len(names), tallies))
         files.append(target / name)
     index = target / "index.html"
     with index.open("w", encoding="utf-8", newline="\n") as stream:
