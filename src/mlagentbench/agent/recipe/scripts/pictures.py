@@ -17,10 +17,10 @@ from torch import nn
 METRIC = "accuracy"
 CHANNELS = 16
 BLOCKS = 3
-EPOCHS = 12
+EPOCHS = 20
 BATCH = 32
 LEARNING_RATE = 3e-3
-FLIP = False
+FLIP = True
 SHIFT = 0
 """Pictures are moved by so many pixels at most."""
 
