@@ -168,17 +168,8 @@ def _put(file: Path, data: bytes) -> Path:
 
 def _clear(target: Path) -> None:
     """What an earlier report left there, and nothing else."""
-    ours = (
-        "index.html",
-        "report.md",
-        "runs-[0-9][0-9][0-9].html",
-        "runs.*",
-        "steps.*",
-        "claims.*",
-        "figures/*.svg",
-        "figures/*.png",
-        "latex/*.tex",
-    )
-    for pattern in ours:
+    tables = [f"{name}.{kind}" for name in ("runs", "steps", "claims") for kind in ("csv", "parquet")]
+    drawn = ("figures/*.svg", "figures/*.png", "latex/*.tex")
+    for pattern in ("index.html", "report.md", "runs-[0-9][0-9][0-9].html", *tables, *drawn):
         for file in target.glob(pattern):
             file.unlink()
