@@ -74,27 +74,30 @@ def test_where_nothing_is_left_everything_is_offered() -> None:
 def test_what_failed_is_known_until_something_changes() -> None:
     failed = step(EDIT, ok=False).model_copy(update={"observation": Observation(text="No.", ok=False)})
     same, other = Action(EDIT, {}), Action(EDIT, {"edit_instruction": "Something else."})
-    assert failed_before(same, [failed, step(READ)]) == "No."
-    assert failed_before(other, [failed]) == ""
-    assert failed_before(same, [failed, step(EDIT)]) == ""
+    assert failed_before(same, [failed, step(READ)]) == "", "the model that edits may do better"
+    assert failed_before(same, [failed, failed, step(READ)]) == "No."
+    assert failed_before(other, [failed, failed]) == ""
+    assert failed_before(same, [failed, failed, step(EDIT)]) == ""
+    missing = step(READ, ok=False).model_copy(update={"observation": Observation(text="No file.", ok=False)})
+    assert failed_before(Action(READ, {}), [missing]) == "No file."
     assert failed_before(Action(READ, {}), [step(READ)]) == ""
     idle = step(EDIT, changed=False).model_copy(update={"observation": Observation(text="Unchanged.")})
-    assert failed_before(same, [idle]) == "Unchanged."
+    assert failed_before(same, [idle, idle]) == "Unchanged."
 
 
 def test_a_guided_agent_is_told_not_to_repeat_a_failure(tiny_task, runs, speak_with) -> None:
     editing = {"script_name": "train.py", "edit_instruction": "Better.", "save_name": "train.py"}
     ending = Action(EDIT, {**editing, "edit_instruction": "Take the mean."})
     running = Action(RUN, {"script_name": "train.py"})
-    story = [running, Action(EDIT, editing), Action(EDIT, editing), ending, running]
+    story = [running, *[Action(EDIT, editing)] * 3, ending, running]
     story.append(Action(END, {"final_answer": "The mean."}))
     act = Told(replies("json", "react", story))
-    speak_with(act, Told([completion("No code."), completion(CODE)]))
+    speak_with(act, Told([completion("No code."), completion("No code."), completion(CODE)]))
     done = run(tiny_task, "react", "test/told", settings={"profile": "small"}, runs=runs)
-    assert [each.action for each in steps_of(done)] == [*story[:2], *story[3:]]
-    last = act.asked[3][0][-1].content
+    assert [each.action for each in steps_of(done)] == [*story[:3], *story[4:]]
+    last = act.asked[4][0][-1].content
     assert f'{EDIT} {{"script_name": "train.py"' in last and "was tried, and led nowhere" in last
-    assert act.asked[3][0][:-1] == act.asked[2][0][:-1], "its reply is not shown to it: it would say it again"
+    assert act.asked[4][0][:-1] == act.asked[3][0][:-1], "its reply is not shown to it: it would say it again"
 
 
 def test_what_misled_twice_is_not_offered_again_for_the_decision(tiny_task, runs, speak_with) -> None:

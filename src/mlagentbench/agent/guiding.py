@@ -91,10 +91,13 @@ def _last_error(history: Sequence[StepTaken]) -> str:
 
 def failed_before(action: Action, history: Sequence[StepTaken]) -> str:
     """What came of exactly this action, where it failed, or was an edit that changed nothing, and nothing has changed
-    since then; else nothing."""
+    since then; else nothing. The model that edits may do better at a second try, so edits are known by two failures."""
+    tries = 2 if action.name in _EDITS else 1
     for step in reversed(history):
         if step.action == action and (not step.observation.ok or (step.edits and not step.changes)):
-            return step.observation.text
+            tries -= 1
+            if not tries:
+                return step.observation.text
         if step.changes:
             break
     return ""

@@ -25,7 +25,7 @@ SMALL: dict[str, Any] = {
     "lost_decisions": 3,
     "temperature": 0.2,
     "retry_temperature": 0.8,
-    "edit_temperature": 0.2,
+    "edit_temperature": 0.4,
     "fast_temperature": 0.0,
     "max_tokens": 700,
     "edit_tokens": 700,
@@ -72,7 +72,7 @@ class LanguageSettings(Settings):
     guided: bool = Field(
         False,
         description="offer only what can lead on: no edit before a first run, nothing again while nothing has changed, "
-        "after an edit a run, nothing again exactly as it failed, nothing but undoing where repairs "
+        "after an edit a run, nothing again exactly as it failed (edits: twice), nothing but undoing where repairs "
         "failed twice, and no final answer before an edited script has run without an error and with another score",
     )
     informed_edits: bool = Field(
