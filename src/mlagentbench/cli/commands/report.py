@@ -25,8 +25,9 @@ def command(places: tuple[str, ...], output: Path, title: str, folder: Path, as_
     """Write a report of runs: a page, tables, figures.
 
     The page is index.html; beside it lie the same as Markdown, its tables for LaTeX, all runs and steps as CSV and
-    Parquet, and the figures as SVG and PNG. RUNS are folders of runs, experiments in --folder, or agents (or agent--model) whose runs lie there; without any,
-    it is all runs in --folder. Every run counts, and what could not be counted is named.
+    Parquet, and the figures as SVG and PNG. RUNS are folders of runs, experiments in --folder, or agents (or
+    agent--model) whose runs lie there; without any, it is all runs in --folder. Every run counts, and what could not be
+    counted is named.
     """
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.screen import open_screen
