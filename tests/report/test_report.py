@@ -23,7 +23,7 @@ from mlagentbench.evaluation.overview import overview
 from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.report import page as pages
-from mlagentbench.report import report as reporting
+from mlagentbench.report import writing
 from mlagentbench.report.report import Written, report
 from mlagentbench.report.wording import gain, rate
 
@@ -337,8 +337,8 @@ def test_variants_are_never_mixed(tmp_path: Path) -> None:
 def test_of_many_runs_the_page_has_examples_and_further_pages_have_all(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "ON_PAGE", 5)
-    monkeypatch.setattr(reporting, "A_PAGE", 5)
+    monkeypatch.setattr(writing, "ON_PAGE", 5)
+    monkeypatch.setattr(writing, "A_PAGE", 5)
     monkeypatch.setattr(pages, "ON_PAGE", 5)
     written = report(store, output=tmp_path / "report")
     further = sorted(written.folder.glob("runs-*.html"))
@@ -384,6 +384,19 @@ def test_a_new_report_takes_the_place_of_the_old_one_and_of_nothing_else(store: 
     assert not (target / "runs-007.html").exists() and not (target / "figures" / "old.svg").exists()
 
 
+def test_a_report_that_cannot_be_made_leaves_the_old_one_as_it_was(store: Path, tmp_path: Path) -> None:
+    before = report(store, output=tmp_path / "report")
+    content = {file: file.read_bytes() for file in before.files}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no runs"):
+        report(tmp_path / "empty", output=tmp_path / "report")
+    assert {file: file.read_bytes() for file in before.files} == content
+    assert not [each for each in (tmp_path / "report").iterdir() if each.name.startswith(".")]
+    with pytest.raises(UsageError, match="no runs"):
+        report(tmp_path / "empty", output=tmp_path / "another")
+    assert not (tmp_path / "another").exists()
+
+
 def test_a_report_never_goes_into_a_run_or_a_file(store: Path, tmp_path: Path) -> None:
     run = find_runs([store])[0]
     with pytest.raises(UsageError, match="run's own folder"):
@@ -423,7 +436,7 @@ def test_each_run_is_read_once_however_many_there_are(store: Path, tmp_path: Pat
     for run in find_runs([store]):
         assert _opened.count(str(run.evaluation_file)) == 1
         assert _opened.count(str(run.events_file)) == 2  # its last line, against the profile; and its steps
-    assert _opened.count(str(tmp_path / "report" / "steps.csv")) <= 2
+    assert sum(name.endswith("/steps.csv") for name in _opened) <= 2
     _opened.clear()
 
 

@@ -1,29 +1,26 @@
-"""`report`: read the runs once, and write everything into one folder."""
+"""`report`: read the runs once, say what they came to, and write it in every format."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.report.answers import answers
-from mlagentbench.report.cards import A_PAGE, ON_PAGE
 from mlagentbench.report.competence import competence
 from mlagentbench.report.conduct import conduct
 from mlagentbench.report.context import context
 from mlagentbench.report.courses import courses
 from mlagentbench.report.efficiency import efficiency
 from mlagentbench.report.model import Chapter, Document, Section
-from mlagentbench.report.page import WIDE, cards_page, page, page_name, tallies_of
-from mlagentbench.report.plain import latex, markdown
-from mlagentbench.report.png import as_png, check_png
 from mlagentbench.report.reading import Gathered, gather
 from mlagentbench.report.rows import Rows
 from mlagentbench.report.setting import setting, span_of
-from mlagentbench.report.svg import as_file
 from mlagentbench.report.tally import Field
 from mlagentbench.report.wording import counted
+from mlagentbench.report.writing import take_place, write_document
 
 Progress = Callable[[str], None]
 
@@ -60,16 +57,36 @@ def report(
         raise UsageError(f"{target} is a file; give a folder to write the report into.")
     if (target / "run.json").exists():
         raise UsageError(f"{target} is a run's own folder; give another one to write the report into.")
+    new = not target.exists()
     target.mkdir(parents=True, exist_ok=True)
-    _clear(target)
-    rows = Rows(target)
     try:
-        found = gather(places or (folder,), Path(folder), rows.take, progress)
+        with tempfile.TemporaryDirectory(prefix=".report-", dir=target) as aside:
+            found, missing = _write(Path(aside), target, places or (folder,), Path(folder), title, progress)
+            files = take_place(Path(aside), target)
     finally:
-        files = rows.close()
+        if new and not any(target.iterdir()):
+            target.rmdir()
+    return Written(
+        folder=target,
+        page=target / "index.html",
+        files=tuple(files),
+        runs=len(found.runs),
+        left_out=tuple(found.left_out),
+        missing=tuple(missing),
+    )
+
+
+def _write(
+    aside: Path, target: Path, places: Sequence[str | Path], folder: Path, title: str, progress: Progress
+) -> tuple[Gathered, list[str]]:
+    """Everything, into a folder from which it is moved to its place; and what could not be written."""
+    rows = Rows(aside)
+    try:
+        found = gather(places, folder, rows.take, progress)
+    finally:
+        tables = rows.close()
     progress("writing")
-    document = replace(make_document(found, title), links=files)
-    return _write(document, found, target)
+    return found, write_document(make_document(found, title), found.runs, tables, aside, target)
 
 
 def make_document(found: Gathered, title: str) -> Document:
@@ -111,65 +128,3 @@ def _told_apart(sections: Sequence[Section], variant: str, several: bool) -> tup
         )
         for section in sections
     )
-
-
-def _write(document: Document, found: Gathered, target: Path) -> Written:
-    files = [target / name for name in document.links]
-    missing = []
-    pictures = True
-    try:
-        check_png()
-    except UsageError as error:
-        pictures = False
-        missing.append(str(error))
-    if not (target / "runs.parquet").exists():
-        missing.append("Parquet needs pyarrow: pip install 'mlagentbench[report]'.")
-    (target / "figures").mkdir(exist_ok=True)
-    for figure in document.figures():
-        picture = figure.draw(WIDE)
-        files.append(_put(target / "figures" / f"{figure.key}.svg", as_file(picture).encode()))
-        if pictures:
-            files.append(_put(target / "figures" / f"{figure.key}.png", as_png(picture)))
-    (target / "latex").mkdir(exist_ok=True)
-    for table in document.tables():
-        files.append(_put(target / "latex" / f"{table.key}.tex", latex(table).encode()))
-    files.append(_put(target / "report.md", markdown(document).encode()))
-    links = document.links | {
-        "report.md": "this page as Markdown",
-        "latex/": "its tables for LaTeX, with booktabs",
-        "figures/": f"its figures as SVG{' and PNG' if pictures else ''}",
-    }
-    whole = replace(document, links=links)
-    chunks = [found.runs[start : start + A_PAGE] for start in range(0, len(found.runs), A_PAGE)]
-    names = [page_name(number) for number in range(1, len(chunks) + 1)] if len(found.runs) > ON_PAGE else []
-    tallies = tallies_of(found.runs)
-    for number, name in enumerate(names, start=1):
-        with (target / name).open("w", encoding="utf-8", newline="\n") as stream:
-            page_of = chunks[number - 1]
-            stream.writelines(cards_page(document.title, page_of, target, number, len(names), tallies))
-        files.append(target / name)
-    index = target / "index.html"
-    with index.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(page(whole, found.runs, target, names))
-    return Written(
-        folder=target,
-        page=index,
-        files=(index, *sorted(files)),
-        runs=len(found.runs),
-        left_out=tuple(found.left_out),
-        missing=tuple(missing),
-    )
-
-
-def _put(file: Path, data: bytes) -> Path:
-    file.write_bytes(data)
-    return file
-
-
-def _clear(target: Path) -> None:
-    """What an earlier report left there, and nothing else."""
-    tables = [f"{name}.{kind}" for name in ("runs", "steps", "claims") for kind in ("csv", "parquet")]
-    drawn = ("figures/*.svg", "figures/*.png", "latex/*.tex")
-    for pattern in ("index.html", "report.md", "runs-[0-9][0-9][0-9].html", *tables, *drawn):
-        for file in target.glob(pattern):
-            file.unlink()
