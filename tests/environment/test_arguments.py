@@ -45,7 +45,7 @@ def everything(open_env: Callable[..., Environment]) -> Environment:
 
 
 def test_the_published_names_and_arguments_are_all_there() -> None:
-    programs = ("Run Program", "Let Program Run")  # how the agent `command` acts; tests/environment/test_program.py
+    programs = ("Run Program", "Let Program Run")  # of the agent `command`; see test_program.py
     kinds = {name: kind for name, kind in all_actions().items() if name not in programs}
     assert {name: set(kind.arguments.model_fields) for name, kind in kinds.items()} == {
         **{name: set(args) for name, args in RIGHT.items()},
