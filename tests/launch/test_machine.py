@@ -34,6 +34,19 @@ def test_as_many_as_the_scarcest_allows(needs: Needs, at_once: int):
     assert [of.take(needs) is not None for _ in range(6)].count(True) == at_once
 
 
+def test_cores_are_shared_where_the_user_says_so_but_not_by_runs_whose_speed_is_measured():
+    of = machine(sharing=2)
+    first = of.take(Needs(1, GB, alone=True))
+    shares = [of.take(Needs(1, GB)) for _ in range(7)]
+    assert first is not None and shares[6] is None, "three cores are left, for two runs each"
+    taken = [core for share in shares[:6] if share for core in share.cores]
+    assert sorted(taken) == sorted([*({0, 1, 2, 3} - {*first.cores})] * 2)
+    assert of.take(Needs(1, GB, alone=True)) is None
+    of.give_back(first)
+    again = of.take(Needs(1, GB, alone=True))
+    assert again == first
+
+
 def test_no_more_than_the_user_says():
     of = machine(parallel=2)
     assert [of.take(Needs(1, GB)) is not None for _ in range(4)].count(True) == 2

@@ -13,6 +13,7 @@ from mlagentbench.cli.screen import Part, Screen, open_screen
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.cells import in_groups
 from mlagentbench.launch.experiment import Experiment, experiment
+from mlagentbench.launch.forker import Forker
 from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.reading import make_plan, read_plan
 
@@ -31,7 +32,11 @@ def plan_of(file: Path | None, values: dict[str, Any]) -> Plan:
         said["data_seeds"] = list(seeds)
     if (network := values.pop("network")) is not None:
         said["network"] = network == "on"
-    resources = {k: v for k in ("parallel", "cores", "gpus", "keep_free") if (v := values.pop(k)) is not None}
+    resources = {
+        k: v
+        for k in ("parallel", "cores", "sharing", "gpus", "keep_free")
+        if (v := values.pop(k)) is not None
+    }
     said |= {key: value for key, value in values.items() if value is not None}
     for name in said.get("agents", ()):
         o.find_own_agents(name)
@@ -69,18 +74,21 @@ def carry_out(
     changed: bool,
     dry_run: bool,
     as_json: bool,
+    forker: Forker,
 ) -> int:
     """Do it, tell of it, and give back the exit status."""
     screen = open_screen(json=as_json)
     o.warn_of_gaps(plan.sandbox, plan.network or any(entry.network for entry in plan.tasks))
     if dry_run:
-        looked = experiment(plan, folder=folder, name=name, key=key, dry_run=True)
+        looked = experiment(plan, folder=folder, name=name, key=key, dry_run=True, forker=forker)
         tell_plan(screen, looked)
         if as_json:
             print_json(told(looked))
         return 0
     with open_onlooker(screen, json=as_json) as onlooker:
-        done = experiment(plan, folder=folder, name=name, key=key, changed=changed, onlooker=onlooker)
+        done = experiment(
+            plan, folder=folder, name=name, key=key, changed=changed, onlooker=onlooker, forker=forker
+        )
     tell_end(screen, done)
     if as_json:
         print_json(told(done))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mlagentbench.launch.board import Board, Line, Measuring, Nobody, Onlooker
 from mlagentbench.launch.cells import Cell
 from mlagentbench.launch.checking import Draft, draft, stands_in_the_way, with_digests
 from mlagentbench.launch.finding import find_lines, wait_for_locks
+from mlagentbench.launch.forker import Forker
 from mlagentbench.launch.keeping import alone_in, keep_plan
 from mlagentbench.launch.local import Local
 from mlagentbench.launch.machine import Machine
@@ -73,11 +75,13 @@ def experiment(
     changed: bool = False,
     dry_run: bool = False,
     onlooker: Onlooker | None = None,
+    forker: Forker | None = None,
 ) -> Experiment:
     """Do what is missing of an experiment: a YAML file, or what one would hold.
 
     A `dry_run` starts nothing and tells what is there, what is missing, and what stands in the way. With `changed`, a
-    plan that does not want runs any more which an earlier one of that name wanted is taken all the same.
+    plan that does not want runs any more which an earlier one of that name wanted is taken all the same. A `forker` is
+    one that was started before, and is ready by now.
 
     >>> import mlagentbench
     >>> plan = {"tasks": ["house-price"], "agents": ["starter", "oracle"], "runs": 4}
@@ -88,7 +92,7 @@ def experiment(
     watch = onlooker or Nobody()
     made = draft(chosen, key)
     if dry_run:
-        return _look(made, where)
+        return _look(made, where, forker)
     if made.problems:
         raise _cannot(made.problems)
     with alone_in(where):
@@ -99,7 +103,7 @@ def experiment(
         if all(line.state == "ended" for line in lines):
             watch.opened(board)
         else:
-            with Processes(chosen.sandbox, sorted({line.cell.agent for line in lines})) as processes:
+            with _processes(chosen, lines, forker) as processes:
                 if problems := stands_in_the_way(chosen, lines, processes):
                     raise _cannot(problems)
                 _prepare(board, chosen, key, watch)
@@ -120,13 +124,18 @@ def _cannot(problems: list[str]) -> UsageError:
     return UsageError(f"Nothing was started, because this cannot run here:\n  {listed}")
 
 
-def _look(made: Draft, where: Path) -> Experiment:
+@contextmanager
+def _processes(plan: Plan, lines: list[Line], forker: Forker | None) -> Iterator[Processes]:
+    with nullcontext(forker) if forker else Forker() as started:
+        yield Processes(started, plan.sandbox, sorted({line.cell.agent for line in lines}))
+
+
+def _look(made: Draft, where: Path, forker: Forker | None) -> Experiment:
     """How it stands, without touching anything."""
     lines, notes = find_lines(where, with_digests(made.wanted))
     problems = [*made.problems]
-    agents = sorted({line.cell.agent for line in lines})
     if any(line.state != "ended" for line in lines):
-        with Processes(made.plan.sandbox, agents) as processes:
+        with _processes(made.plan, lines, forker) as processes:
             problems += stands_in_the_way(made.plan, lines, processes)
     known = {line.cell.identity() for line in lines}
     outcomes = [_outcome(line) for line in lines]

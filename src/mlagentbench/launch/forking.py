@@ -1,7 +1,7 @@
 """The process that starts the others, each by forking: all that runs need is loaded once, and a crash of one leaves
 the others alone.
 
-    python -m mlagentbench.launch.forking DESCRIPTOR SANDBOX AGENT…
+    python -m mlagentbench.launch.forking DESCRIPTOR
 
 It does nothing else, so that there is next to nothing in it that could go wrong. It has one thread, since a fork copies
 no other. When the experiment's own process is gone, it ends those that it started.
@@ -19,6 +19,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -28,13 +29,12 @@ from mlagentbench.agent.spec import AGENTS
 from mlagentbench.environment.actions.registry import all_actions
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.grading import grade
+from mlagentbench.launch.forker import LARGEST
 from mlagentbench.launch.orders import ORDER, Command, Message, Order
 from mlagentbench.launch.work import work
 from mlagentbench.record import events, request, steps, summary
 from mlagentbench.sandbox import choose
 
-LARGEST = 2**18
-"""Bytes of one message."""
 _TOLD = 4_000
 _GRACE = 10.0
 """Seconds to let go of a run in, before it is killed."""
@@ -97,7 +97,10 @@ class Server:
                     self._end_all()
                     return None
                 command = Command.model_validate_json(data)
-                if command.order is None:
+                if command.sandbox:
+                    sys.path[:] = command.path
+                    _load(command.sandbox, command.agents)
+                elif command.order is None:
                     self._signal(command)
                 elif assignment := self._start(command):
                     return assignment
@@ -159,7 +162,7 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _load(sandbox: str, agents: list[str]) -> None:
+def _load(sandbox: str, agents: Sequence[str]) -> None:
     """What runs need, before the first of them."""
     own = [AGENTS[name].partition(":")[0] for name in agents if name in AGENTS and name != "langchain"]
     for module in (*_PRELOADED, *own):
@@ -187,12 +190,9 @@ def _build_models() -> None:
 
 
 def main() -> None:
-    descriptor, sandbox, *agents = sys.argv[1:]
-    channel = socket.socket(fileno=int(descriptor))
+    channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
-    server = Server(channel)
-    _load(sandbox, agents)
-    if assignment := server.serve():
+    if assignment := Server(channel).serve():
         work(assignment.job, assignment.order, assignment.cores, channel)
 
 

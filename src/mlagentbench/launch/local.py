@@ -200,7 +200,10 @@ class Local:
         computes = model is not None and model.model.partition("/")[0] in _ON_THIS_MACHINE
         cores = self._machine.cores if computes else entry.cores or self._plan.resources.cores
         gpus = self._plan.resources.gpus if entry.gpus is None else entry.gpus
-        return Needs(cores, self._memory(line) or self._machine.usual_memory(cores), gpus)
+        program = line.wanted.task.definition.program
+        timed = program is not None and program.timing is not None
+        memory = self._memory(line) or self._machine.usual_memory(cores)
+        return Needs(cores, memory, gpus, alone=timed or computes)
 
     def _is_of(self, line: Line, said: str) -> bool:
         task = line.wanted.task

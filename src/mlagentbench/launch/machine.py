@@ -22,6 +22,8 @@ class Needs:
     cores: int
     memory: int
     gpus: int = 0
+    alone: bool = False
+    """Whether nobody may share its cores."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Share:
     cores: tuple[int, ...]
     memory: int
     gpus: tuple[str, ...] = ()
+    places: int = 1
+    """On each of its cores."""
 
 
 def all_cores() -> tuple[int, ...]:
@@ -51,8 +55,8 @@ def all_gpus() -> tuple[str, ...]:
 
 
 class Machine:
-    """Hands out what it has. Each core and GPU belongs to one run at a time, so that the time of one is not taken by
-    another; a run that needs more than there is gets all of it, alone."""
+    """Hands out what it has. Each core belongs to one run at a time, or to as many as the user says; each GPU to one. A
+    run that needs more than there is gets all of it, alone."""
 
     def __init__(
         self,
@@ -62,35 +66,45 @@ class Machine:
         gpus: tuple[str, ...] | None = None,
         memory: int | None = None,
     ) -> None:
-        self._cores = list(cores if cores is not None else all_cores())
+        self._sharing = resources.sharing
+        self._free = dict.fromkeys(cores if cores is not None else all_cores(), self._sharing)
         self._gpus = list(gpus if gpus is not None else all_gpus())
         self._memory = memory or resources.memory or int(total_memory() * _SHARE)
         self._most = resources.parallel
         self._busy = 0
-        self.cores = len(self._cores)
+        self.cores = len(self._free)
         self.gpus = len(self._gpus)
         self.memory = self._memory
 
     def usual_memory(self, cores: int) -> int:
         """What a run gets of which nobody has said how much: a fair part, if all of them run at the same time."""
-        at_once = max(1, min(self.cores // min(cores, self.cores), self._most or self.cores))
+        places = self.cores // min(cores, self.cores) * self._sharing
+        at_once = max(1, min(places, self._most or places))
         return max(10**9, min(self.memory // at_once, default_limits().memory))
 
     def take(self, needs: Needs) -> Share | None:
         """A share, if there is enough left now."""
         cores, memory = min(needs.cores, self.cores), min(needs.memory, self.memory)
         gpus = min(needs.gpus, self.gpus)
+        places = self._sharing if needs.alone else 1
+        open_to_it = sorted(
+            (core for core, free in self._free.items() if free >= places),
+            key=lambda core: (-self._free[core], core),
+        )
         full = self._most is not None and self._busy >= self._most
-        if full or len(self._cores) < cores or self._memory < memory or len(self._gpus) < gpus:
+        if full or len(open_to_it) < cores or self._memory < memory or len(self._gpus) < gpus:
             return None
-        share = Share(tuple(self._cores[:cores]), memory, tuple(self._gpus[:gpus]))
-        del self._cores[:cores], self._gpus[:gpus]
+        share = Share(tuple(sorted(open_to_it[:cores])), memory, tuple(self._gpus[:gpus]), places)
+        for core in share.cores:
+            self._free[core] -= places
+        del self._gpus[:gpus]
         self._memory -= memory
         self._busy += 1
         return share
 
     def give_back(self, share: Share) -> None:
-        self._cores = sorted([*self._cores, *share.cores])
+        for core in share.cores:
+            self._free[core] += share.places
         self._gpus = sorted([*self._gpus, *share.gpus])
         self._memory += share.memory
         self._busy -= 1

@@ -88,6 +88,11 @@ class Command(BaseModel):
     cores: tuple[int, ...] = ()
     signal: int = 0
     """Sent to the job instead, if it still lives."""
+    sandbox: str = ""
+    """Of the runs that will come; with their `agents`, so that what they need is loaded."""
+    agents: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    """Where modules are looked for."""
 
 
 def as_json(order: Order) -> dict[str, Any]:

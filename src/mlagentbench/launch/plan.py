@@ -116,6 +116,8 @@ class Resources(Strict):
     """For each run."""
     gpus: int = Field(0, ge=0)
     """For each run."""
+    sharing: int = Field(1, ge=1)
+    """Runs that share a core: more than one where they mostly wait for a hosted model."""
     parallel: int | None = Field(None, ge=1)
     """Runs at the same time, at most; None: as many as cores, memory and GPUs allow."""
     memory: Bytes | None = None

@@ -26,6 +26,7 @@ from mlagentbench.cli import options as o
 @o.call_options
 @o.option("--parallel", type=click.IntRange(1), help="Runs at the same time, at most.")
 @o.option("--cores", type=click.IntRange(1), help="Cores of each run (1).")
+@o.option("--sharing", type=click.IntRange(1), help="Runs that share a core (1).")
 @o.option("--gpus", type=click.IntRange(0), help="GPUs of each run (0).")
 @o.option("--keep-free", type=o.SIZE, help="Disk that stays free, or runs stop (2GB).")
 @o.option("--resumes", type=click.IntRange(0), help="How often a run that died is taken up again (2).")
@@ -55,10 +56,19 @@ def command(
     what it says. Started again, an experiment does what is missing. Ctrl-C once finishes the steps in hand, twice
     aborts them; either way all can be gone on with. The exit status is 1 if a run died or could not be made.
     """
-    from mlagentbench.cli.experimenting import carry_out, plan_of
+    from mlagentbench.launch.forker import Forker
 
-    plan = plan_of(file, values)
-    status = carry_out(
-        plan, folder=folder, name=name, key=key, changed=changed, dry_run=dry_run, as_json=as_json
-    )
+    with Forker() as forker:  # gets ready while the rest is loaded and looked at
+        from mlagentbench.cli.experimenting import carry_out, plan_of
+
+        status = carry_out(
+            plan_of(file, values),
+            folder=folder,
+            name=name,
+            key=key,
+            changed=changed,
+            dry_run=dry_run,
+            as_json=as_json,
+            forker=forker,
+        )
     raise click.exceptions.Exit(status)
