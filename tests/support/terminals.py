@@ -107,7 +107,8 @@ class Tmux:
         command = shlex.join([COMMAND, *map(str, arguments)])
         self._run(
             *("-f", "/dev/null", "new-session", "-d", "-x", "220", "-y", "50", "-c", str(folder)),
-            f"{command}; echo $? > {shlex.quote(str(self._status))}; sleep 600",
+            # Some shells die of the Ctrl-C that their child took.
+            f"trap : INT; {command}; echo $? > {shlex.quote(str(self._status))}; sleep 600",
             environment={**environment, "TERM": "xterm"},
         )
         self._run("set-option", "-g", "history-limit", "10000")
