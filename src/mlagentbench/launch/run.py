@@ -16,7 +16,6 @@ from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.setup import new_setup, recorded_setup
 from mlagentbench.errors import MLAgentBenchError, UsageError
-from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import Event, ModelCalled, Note, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder, new_run_id
@@ -230,6 +229,8 @@ def drive(env: Environment, agent: Agent) -> Run:
         with env.taken_up_again(folder) as rest:
             rest.reset()
             rest.finish("stopped", "The person ended it.")
+    from mlagentbench.evaluation.profile import read_profile
+
     read_profile(folder)  # kept from now on, so that reports of many runs need not look into them
     return Run(folder.path, read_summary(folder))
 
