@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mlagentbench.record.exporting import export
     from mlagentbench.record.packing import pack, unpack
     from mlagentbench.record.steps import Action, Observation
-    from mlagentbench.report.report import report
+    from mlagentbench.reporting.report import report
     from mlagentbench.task.definition import Task
     from mlagentbench.task.new import new_task
     from mlagentbench.task.registry import load_task
@@ -113,7 +113,7 @@ __getattr__, __dir__ = attach(
         "pack": "mlagentbench.record.packing",
         "prepare": "mlagentbench.cli.catalogue",
         "published": "mlagentbench.evaluation.paper",
-        "report": "mlagentbench.report.report",
+        "report": "mlagentbench.reporting.report",
         "resume": "mlagentbench.launch.run",
         "run": "mlagentbench.launch.run",
         "show": "mlagentbench.cli.reading",

@@ -229,9 +229,6 @@ def drive(env: Environment, agent: Agent) -> Run:
         with env.taken_up_again(folder) as rest:
             rest.reset()
             rest.finish("stopped", "The person ended it.")
-    from mlagentbench.evaluation.profile import read_profile
-
-    read_profile(folder)  # kept from now on, so that reports of many runs need not look into them
     return Run(folder.path, read_summary(folder))
 
 

@@ -31,7 +31,7 @@ def command(places: tuple[str, ...], output: Path, title: str, folder: Path, as_
     """
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.screen import open_screen
-    from mlagentbench.report.report import report
+    from mlagentbench.reporting.report import report
 
     screen = open_screen(json=as_json)
     written = report(*places, output=output, folder=folder, title=title, progress=screen.passing)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mlagentbench.errors import UsageError
-from mlagentbench.report.scene import COLOURS, Area, Dot, Line, Picture, Text, outline
+from mlagentbench.reporting.scene import COLOURS, Area, Dot, Line, Picture, Text, outline
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

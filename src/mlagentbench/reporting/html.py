@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlagentbench.report.texts import for_html
+from mlagentbench.reporting.texts import for_html
 
 _EMPTY = frozenset({"meta", "link", "br", "img", "input"})
 

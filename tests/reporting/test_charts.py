@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from mlagentbench.evaluation.anytime import Axis, Point, curve
 from mlagentbench.evaluation.statistics import UNKNOWN, Estimate, wilson
-from mlagentbench.report import charts
-from mlagentbench.report.png import as_png
-from mlagentbench.report.reading import _changes
-from mlagentbench.report.scene import COLOURS, SERIES, SHAPES, Dot, Picture
-from mlagentbench.report.svg import as_file, in_page
+from mlagentbench.reporting import charts
+from mlagentbench.reporting.png import as_png
+from mlagentbench.reporting.reading import _changes
+from mlagentbench.reporting.scene import COLOURS, SERIES, SHAPES, Dot, Picture
+from mlagentbench.reporting.svg import as_file, in_page
 
 NAMES = ("one", "two · <b>", "a name that is much too long to be shown in full anywhere on a small screen")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlagentbench.evaluation.comparison import Paired
-from mlagentbench.report.model import Answer
-from mlagentbench.report.tally import Field, Tally, seconds_of, tokens_of
-from mlagentbench.report.wording import counted, dollars, duration, gain, listed, points, rate, tokens
+from mlagentbench.reporting.model import Answer
+from mlagentbench.reporting.tally import Field, Tally, seconds_of, tokens_of
+from mlagentbench.reporting.wording import counted, dollars, duration, gain, listed, points, rate, tokens
 
 _SHOWN = 6
 """Agents that a sentence is written for; the tables have all of them."""

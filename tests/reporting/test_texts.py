@@ -8,7 +8,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlagentbench.report.texts import for_csv, for_html, for_latex, for_markdown, line_of, visible
+from mlagentbench.reporting.texts import for_csv, for_html, for_latex, for_markdown, line_of, visible
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=200)
 _BAD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from mlagentbench.report.html import Markup, join, tag
-from mlagentbench.report.reading import Seen
-from mlagentbench.report.scene import Paint
-from mlagentbench.report.steps import LETTERS
-from mlagentbench.report.tally import cost_of, seconds_of, tokens_of
-from mlagentbench.report.texts import for_html, line_of
-from mlagentbench.report.wording import dollars, duration, number, percent, tokens
+from mlagentbench.reporting.html import Markup, join, tag
+from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.scene import Paint
+from mlagentbench.reporting.steps import LETTERS
+from mlagentbench.reporting.tally import cost_of, seconds_of, tokens_of
+from mlagentbench.reporting.texts import for_html, line_of
+from mlagentbench.reporting.wording import dollars, duration, number, percent, tokens
 
 ON_PAGE = 300
 """Cards that the page itself shows; of more runs, examples of all that happened."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlagentbench.report.model import Cell, Document, Section, Table
-from mlagentbench.report.texts import for_latex, for_markdown
+from mlagentbench.reporting.model import Cell, Document, Section, Table
+from mlagentbench.reporting.texts import for_latex, for_markdown
 
 
 def markdown(document: Document) -> str:

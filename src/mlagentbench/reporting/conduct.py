@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlagentbench.evaluation.process import Kind
-from mlagentbench.report import charts
-from mlagentbench.report.drawing import drawn, told_of_drawn
-from mlagentbench.report.model import Cell, Figure, Row, Section, Table, columns
-from mlagentbench.report.reading import Seen
-from mlagentbench.report.scene import Paint, Picture
-from mlagentbench.report.tally import Field, Tally
-from mlagentbench.report.texts import line_of
-from mlagentbench.report.wording import count, counted, share
+from mlagentbench.reporting import charts
+from mlagentbench.reporting.drawing import drawn, told_of_drawn
+from mlagentbench.reporting.model import Cell, Figure, Row, Section, Table, columns
+from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.scene import Paint, Picture
+from mlagentbench.reporting.tally import Field, Tally
+from mlagentbench.reporting.texts import line_of
+from mlagentbench.reporting.wording import count, counted, share
 
 OUTCOMES: tuple[tuple[str, Paint], ...] = (
     ("success", "green"),

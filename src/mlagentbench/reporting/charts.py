@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlagentbench.evaluation.statistics import Estimate
-from mlagentbench.report.scene import (
+from mlagentbench.reporting.scene import (
     LETTER,
     SERIES,
     SHAPES,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from mlagentbench.evaluation.statistics import Estimate
-from mlagentbench.report.model import Cell
+from mlagentbench.reporting.model import Cell
 
 NOTHING = Cell("–", None)
 

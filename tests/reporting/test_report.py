@@ -22,10 +22,10 @@ from mlagentbench.evaluation.groups import compare, profiles_of
 from mlagentbench.evaluation.overview import overview
 from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.record.folder import RunFolder, find_runs
-from mlagentbench.report import page as pages
-from mlagentbench.report import writing
-from mlagentbench.report.report import Written, report
-from mlagentbench.report.wording import gain, rate
+from mlagentbench.reporting import page as pages
+from mlagentbench.reporting import writing
+from mlagentbench.reporting.report import Written, report
+from mlagentbench.reporting.wording import gain, rate
 
 
 class _Page(HTMLParser):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlagentbench.evaluation.statistics import Estimate
-from mlagentbench.report.charts import Series, series_of
-from mlagentbench.report.tally import Field, Tally
+from mlagentbench.reporting.charts import Series, series_of
+from mlagentbench.reporting.tally import Field, Tally
 
 
 def drawn(field: Field) -> list[tuple[Series, Tally]]:

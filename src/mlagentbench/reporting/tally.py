@@ -20,7 +20,7 @@ from mlagentbench.evaluation.statistics import (
     stratified_mean,
     stratified_rate,
 )
-from mlagentbench.report.reading import Seen
+from mlagentbench.reporting.reading import Seen
 
 MOST_PAIRED = 6
 """Of so many agents, each is compared with each; of more, the first with all others."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mlagentbench.report.scene import COLOURS, Area, Dot, Line, Mark, Paint, Picture, Text, outline
-from mlagentbench.report.texts import for_html
+from mlagentbench.reporting.scene import COLOURS, Area, Dot, Line, Mark, Paint, Picture, Text, outline
+from mlagentbench.reporting.texts import for_html
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 

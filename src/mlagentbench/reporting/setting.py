@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from mlagentbench.report.model import Row, Section, Table, columns
-from mlagentbench.report.reading import Gathered, Seen, limits_in_words
-from mlagentbench.report.texts import line_of
-from mlagentbench.report.wording import count, counted
+from mlagentbench.reporting.model import Row, Section, Table, columns
+from mlagentbench.reporting.reading import Gathered, Seen, limits_in_words
+from mlagentbench.reporting.texts import line_of
+from mlagentbench.reporting.wording import count, counted
 from mlagentbench.units import format_size
 
 

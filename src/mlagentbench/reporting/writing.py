@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.report.cards import A_PAGE, ON_PAGE
-from mlagentbench.report.model import Document
-from mlagentbench.report.page import WIDE, cards_page, page, page_name, tallies_of
-from mlagentbench.report.plain import latex, markdown
-from mlagentbench.report.png import as_png, check_png
-from mlagentbench.report.reading import Seen
-from mlagentbench.report.svg import as_file
+from mlagentbench.reporting.cards import A_PAGE, ON_PAGE
+from mlagentbench.reporting.model import Document
+from mlagentbench.reporting.page import WIDE, cards_page, page, page_name, tallies_of
+from mlagentbench.reporting.plain import latex, markdown
+from mlagentbench.reporting.png import as_png, check_png
+from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.svg import as_file
 
 _TABLES = tuple(f"{name}.{kind}" for name in ("runs", "steps", "claims") for kind in ("csv", "parquet"))
 _OURS = (

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.report.answers import answers
-from mlagentbench.report.competence import competence
-from mlagentbench.report.conduct import conduct
-from mlagentbench.report.context import context
-from mlagentbench.report.courses import courses
-from mlagentbench.report.efficiency import efficiency
-from mlagentbench.report.model import Chapter, Document, Section
-from mlagentbench.report.reading import Gathered, gather
-from mlagentbench.report.rows import Rows
-from mlagentbench.report.setting import setting, span_of
-from mlagentbench.report.tally import Field
-from mlagentbench.report.wording import counted
-from mlagentbench.report.writing import take_place, write_document
+from mlagentbench.reporting.answers import answers
+from mlagentbench.reporting.competence import competence
+from mlagentbench.reporting.conduct import conduct
+from mlagentbench.reporting.context import context
+from mlagentbench.reporting.courses import courses
+from mlagentbench.reporting.efficiency import efficiency
+from mlagentbench.reporting.model import Chapter, Document, Section
+from mlagentbench.reporting.reading import Gathered, gather
+from mlagentbench.reporting.rows import Rows
+from mlagentbench.reporting.setting import setting, span_of
+from mlagentbench.reporting.tally import Field
+from mlagentbench.reporting.wording import counted
+from mlagentbench.reporting.writing import take_place, write_document
 
 Progress = Callable[[str], None]
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from synthetic import AGENTS, TASKS, write_store
 
-from mlagentbench.report.report import Written, report
+from mlagentbench.reporting.report import Written, report
 
 
 @pytest.fixture(scope="session")

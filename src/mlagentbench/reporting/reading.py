@@ -16,7 +16,7 @@ from mlagentbench.evaluation.profile import Basis, Profile, Subject, Times, read
 from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.record.request import Host, RunLimits, RunRequest
 from mlagentbench.record.summary import Summary
-from mlagentbench.report.steps import Step, steps_in
+from mlagentbench.reporting.steps import Step, steps_in
 
 _CLAIMS_KEPT = 3
 """Of a run, for its card; the table of claims has all of them."""

@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlagentbench.report.cards import ON_PAGE, card, examples, legend
-from mlagentbench.report.html import Markup, join, joined, tag
-from mlagentbench.report.model import Cell, Chapter, Document, Figure, Section, Table
-from mlagentbench.report.reading import Seen
-from mlagentbench.report.svg import in_page
-from mlagentbench.report.wording import counted
+from mlagentbench.reporting.cards import ON_PAGE, card, examples, legend
+from mlagentbench.reporting.html import Markup, join, joined, tag
+from mlagentbench.reporting.model import Cell, Chapter, Document, Figure, Section, Table
+from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.svg import in_page
+from mlagentbench.reporting.wording import counted
 
 WIDE, NARROW = 760, 346
 _ASSETS = Path(__file__).parent / "assets"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.chromium import Browser, browser
 
-from mlagentbench.report.report import Written
+from mlagentbench.reporting.report import Written
 
 pytestmark = pytest.mark.xdist_group("chromium")
 

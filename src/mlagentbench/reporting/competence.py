@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from mlagentbench.evaluation.breakdown import by_date
 from mlagentbench.evaluation.pairing import Difference
 from mlagentbench.evaluation.statistics import Estimate, stratified_mean
-from mlagentbench.report import charts
-from mlagentbench.report.drawing import drawn, span, told_of_drawn, whole
-from mlagentbench.report.model import Cell, Figure, Row, Section, Table, columns
-from mlagentbench.report.scene import Picture
-from mlagentbench.report.tally import Field, Tally
-from mlagentbench.report.wording import NOTHING, count, gain, points, rate, scored, share
+from mlagentbench.reporting import charts
+from mlagentbench.reporting.drawing import drawn, span, told_of_drawn, whole
+from mlagentbench.reporting.model import Cell, Figure, Row, Section, Table, columns
+from mlagentbench.reporting.scene import Picture
+from mlagentbench.reporting.tally import Field, Tally
+from mlagentbench.reporting.wording import NOTHING, count, gain, points, rate, scored, share
 
 
 def competence(field: Field) -> list[Section]:

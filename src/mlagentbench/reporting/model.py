@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mlagentbench.report.scene import Picture
+from mlagentbench.reporting.scene import Picture
 
 
 @dataclass(frozen=True, slots=True)

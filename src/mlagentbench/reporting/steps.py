@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from mlagentbench.errors import RecordError
 from mlagentbench.evaluation.anytime import Point
 from mlagentbench.evaluation.process import Kind, kind_of
-from mlagentbench.report.texts import line_of
+from mlagentbench.reporting.texts import line_of
 
 LETTERS: dict[Kind, str] = {
     "look": "l",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
-from mlagentbench.report import charts
-from mlagentbench.report.drawing import drawn, told_of_drawn
-from mlagentbench.report.model import Figure, Section, Table, columns
-from mlagentbench.report.reading import Seen
-from mlagentbench.report.scene import Paint, Picture
-from mlagentbench.report.tally import Field, Tally, seconds_of, tokens_of
-from mlagentbench.report.wording import NOTHING, clock, count, dollars, duration, listed, rate, tokens
+from mlagentbench.reporting import charts
+from mlagentbench.reporting.drawing import drawn, told_of_drawn
+from mlagentbench.reporting.model import Figure, Section, Table, columns
+from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.scene import Paint, Picture
+from mlagentbench.reporting.tally import Field, Tally, seconds_of, tokens_of
+from mlagentbench.reporting.wording import NOTHING, clock, count, dollars, duration, listed, rate, tokens
 
 _TIMES: tuple[tuple[str, Paint], ...] = (
     ("model", "blue"),

@@ -6,12 +6,12 @@ from typing import get_args
 
 from mlagentbench.evaluation.anytime import Axis, Mark, curve
 from mlagentbench.evaluation.statistics import performance_profile
-from mlagentbench.report import charts
-from mlagentbench.report.drawing import drawn, told_of_drawn, whole
-from mlagentbench.report.model import Figure, Section
-from mlagentbench.report.scene import Picture
-from mlagentbench.report.tally import Field
-from mlagentbench.report.wording import clock, counted
+from mlagentbench.reporting import charts
+from mlagentbench.reporting.drawing import drawn, told_of_drawn, whole
+from mlagentbench.reporting.model import Figure, Section
+from mlagentbench.reporting.scene import Picture
+from mlagentbench.reporting.tally import Field
+from mlagentbench.reporting.wording import clock, counted
 
 _MARKS = 20
 """Budgets of an anytime curve."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.evaluation.profile import Profile
-from mlagentbench.report.reading import Seen
-from mlagentbench.report.steps import Step
-from mlagentbench.report.texts import for_csv
+from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.steps import Step
+from mlagentbench.reporting.texts import for_csv
 
 _STEP_COLUMNS: dict[str, type] = {
     "run": str, "step": int, "action": str, "kind": str, "ok": bool, "exit_status": int, "wall_seconds": float,

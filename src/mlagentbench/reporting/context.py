@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import get_args
 
 from mlagentbench.evaluation.paper import Published, TableName, published
-from mlagentbench.report.model import Cell, Row, Section, Table, columns
-from mlagentbench.report.tally import Field, Tally, seconds_of, tokens_of
-from mlagentbench.report.wording import NOTHING
+from mlagentbench.reporting.model import Cell, Row, Section, Table, columns
+from mlagentbench.reporting.tally import Field, Tally, seconds_of, tokens_of
+from mlagentbench.reporting.wording import NOTHING
 
 _TITLES: dict[TableName, str] = {
     "v2_success": "Success rate in %, published (Table 3)",
