@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -22,6 +23,9 @@ from mlagentbench import Environment, make
 from mlagentbench.errors import SandboxUnavailableError
 from mlagentbench.sandbox import choose
 from mlagentbench.workspace import remove_tree
+
+settings.register_profile("calm", deadline=None)  # how long an example takes decides nothing
+settings.load_profile("calm")
 
 BACKENDS = ("bwrap", "landlock")
 

@@ -54,7 +54,7 @@ def grid(bench: Any) -> Path:
 def results(summaries: list[Summary]) -> list[tuple[Any, ...]]:
     """What a run came to, without what differs from one time to the next."""
     return sorted(
-        (s.task, s.variant, s.agent, s.seed, s.ended, s.steps, s.tokens_in, s.tokens_out, s.grade.score)
+        (s.task, s.variant, s.agent, s.seed, s.ended, s.steps, s.tokens_out, s.grade.score)
         for s in summaries
         if s.grade is not None
     )

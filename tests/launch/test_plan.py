@@ -130,7 +130,10 @@ def test_the_same_cell_said_twice_is_one_run():
             "agents[0].setings: there is no such key. Did you mean settings?",
         ),
         ("limits: {step: 5}\n", "limits.step: there is no such key. Did you mean steps?"),
-        ("resources: {ram: 5}\n", "resources.ram: there is no such key. Known are: cores, gpus, parallel"),
+        (
+            "resources: {ram: 5}\n",
+            "resources.ram: there is no such key. Known are: cores, gpus, sharing, parallel",
+        ),
         (
             "models: [{model: openai/x, temprature: 1}]\n",
             "models[0].temprature: there is no such key. Known are",

@@ -30,6 +30,8 @@ _KINDS: dict[str, Kind] = {
     "Execute Script": "execute",
     "Python REPL": "execute",
     "Run Command": "execute",
+    "Run Program": "execute",
+    "Let Program Run": "execute",
     "Reflection": "think",
     "Append Summary to Research Log": "think",
     "Retrieval from Research Log": "think",
