@@ -8,7 +8,7 @@ from telling import EDIT as CODE
 from telling import Told, completion, replies
 
 from mlagentbench import run
-from mlagentbench.agent.guiding import failed_before, leading_on, without_effect
+from mlagentbench.agent.guiding import direction, failed_before, leading_on, without_effect
 from mlagentbench.record import Action
 from mlagentbench.record.events import Edit, PathChange, StepTaken
 from mlagentbench.record.steps import Execution, Observation
@@ -157,3 +157,22 @@ def test_an_edit_without_effect_is_remarked_on() -> None:
     assert without_effect([edit, ran(3.5, 2)]) == "", "there is nothing to compare with"
     assert without_effect([ran(3.5, 1), edit, ran(3.5, 3, ok=False)]) == ""
     assert without_effect([ran(3.5, 1), edit]) == ""
+
+
+def test_what_repairs_did_not_mend_is_undone_down_to_what_worked_and_not_run_again() -> None:
+    shown = (*SHOWN, UNDO)
+    twice = [ran(3.5, 1), step(EDIT), ran(3.5, 3, ok=False), step(EDIT), ran(3.5, 5, ok=False)]
+    assert leading_on(shown, [*twice, step(UNDO)]) == (UNDO,)
+    assert RUN not in leading_on(shown, [*twice, step(UNDO), step(UNDO)])
+
+
+def test_each_new_idea_has_a_direction_of_its_own_and_repairs_have_none() -> None:
+    start = [ran(3.5, 1)]
+    better = [*start, step(EDIT), ran(3.4, 3)]
+    broken = [*start, step(EDIT), ran(3.5, 3, ok=False)]
+    first, second = direction(start), direction(better)
+    assert "stronger" in first and "settings" in second
+    assert direction([*better, step(EDIT), ran(3.3, 5), step(EDIT), ran(3.2, 7)]) == first, "and again"
+    assert direction(broken) == ""
+    assert direction([*broken, step(EDIT), ran(3.4, 5)]) == second, "a repair is no idea of its own"
+    assert direction([*broken, step(UNDO)]) == second

@@ -26,7 +26,7 @@ class Own:
     ("name", "about"),
     [
         ("oracel", "Did you mean 'oracle'"),
-        ("xyz", "starter, oracle"),
+        ("xyz", "starter, plain, oracle"),
         ("no.such.module:Agent", "could not be loaded"),
         ("mlagentbench.agent.spec:Missing", "could not be loaded"),
     ],
@@ -100,6 +100,14 @@ def test_the_oracle_lays_the_solution_over_the_workspace_through_the_environment
     assert made.grade is not None and made.grade.success
 
 
+def test_the_plain_model_is_laid_out_run_and_submitted(own_task: Path, runs: Path) -> None:
+    made = run(own_task, "plain", runs=runs)
+    laid = (own_task / "plain" / "train.py").read_text(encoding="utf-8")
+    first = steps_of(made)[0]
+    assert first.action.name == "Write File" and first.action.args["content"] == laid
+    assert made.grade is not None and made.grade.valid
+
+
 def test_without_a_solution_there_is_no_oracle_and_it_is_said_so(own_task: Path, runs: Path) -> None:
     for file in (own_task / "solution").iterdir():
         file.unlink()
@@ -108,7 +116,7 @@ def test_without_a_solution_there_is_no_oracle_and_it_is_said_so(own_task: Path,
         run(own_task, "oracle", runs=runs)
 
 
-def test_the_starter_and_the_oracle_stop_at_the_limit(tiny_task: Path, runs: Path) -> None:
-    for agent in ("starter", "oracle"):
+def test_the_task_s_own_code_stops_at_the_limit(tiny_task: Path, runs: Path) -> None:
+    for agent in ("starter", "plain", "oracle"):
         made = run(tiny_task, agent, runs=runs, limits={"steps": 1})
         assert made.summary.ended == "limit" and made.summary.steps == 1

@@ -58,6 +58,8 @@ class Context:
     """Why the last decision was lost, where it was."""
     offered: tuple[str, ...] = ()
     """The actions to choose from next, where not all are."""
+    direction: str = ""
+    """What kind of change the next edit should make, where that is told."""
 
     def remember(self, past: Past) -> None:
         """Add a step. A plan that was not written again stays as it was."""
@@ -85,6 +87,8 @@ class Context:
             messages.append(Message(role="user", content=prompt("lost", sentence=self.lost)))
         if self.offered:
             messages.append(Message(role="user", content=prompt("offered", actions=", ".join(self.offered))))
+        if self.direction:
+            messages.append(Message(role="user", content=prompt("direction", kind=self.direction)))
         return joined(messages)
 
     def _system(self, speech: Speech) -> Message:

@@ -23,8 +23,8 @@ _Version = Literal["not run", "ran", "failed"]
 
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
     """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
-    executed; after an edit, the script is run; edits are undone only where they failed, and must be when repairs
-    failed too; no end before an edited script has run without an error and, if it prints one, with another score. Where
+    executed; after an edit, the script is run; edits are undone only where they failed, and must be, down to what
+    worked, when repairs failed too; no end before an edited script has run without an error and, if it prints one, with another score. Where
     that would leave none, edits; and where there are none of these, all.
 
     What could not be carried out may be tried again, in another way: see `failed_before`.
@@ -42,7 +42,7 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
             done = set()
         elif name == _UNDO and step.observation.ok and len(versions) > 1:
             versions.pop()
-            done = set()
+            done = {_RUN} if versions[-1] == "ran" else set()
         elif step.observation.ok:
             done.add(name)
     edited = len(versions) > 1
@@ -50,7 +50,8 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
     failed = edited and versions[-1] == "failed"
     if untried and _RUN in shown:
         return (_RUN,)
-    if failed and versions[-_REPAIRS:] == ["failed"] * _REPAIRS and _UNDO in shown:
+    given_up = versions[-_REPAIRS:] == ["failed"] * _REPAIRS or (history and history[-1].action.name == _UNDO)
+    if failed and given_up and _UNDO in shown:
         return (_UNDO,)
     if untried or (not measured and _RUN in shown):
         done |= _EDITS
@@ -63,6 +64,20 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
         done.add(_END)
     edits = tuple(name for name in shown if name in _EDITS)
     return tuple(name for name in shown if name not in done) or edits or tuple(shown)
+
+
+def direction(history: Sequence[StepTaken]) -> str:
+    """The kind of change that the next edit should make, where it is not a repair: one after the other."""
+    ideas, failed = 0, False
+    for step in history:
+        if step.observation.execution is not None:
+            failed = not step.observation.ok
+        elif step.edits and step.changes:
+            ideas += not failed
+        elif step.action.name == _UNDO:
+            failed = False
+    kinds = prompt("directions").splitlines()
+    return "" if failed else kinds[ideas % len(kinds)]
 
 
 def informing(history: Sequence[StepTaken], editing: Action) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mlagentbench.agent.context import Context, View, joined
-from mlagentbench.agent.guiding import failed_before, informing, leading_on, without_effect
+from mlagentbench.agent.guiding import direction, failed_before, informing, leading_on, without_effect
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Decision, FormatError, Past, Speech, Vocabulary
@@ -124,6 +124,7 @@ class Loop:
     def _decide(self) -> Decision | FormatError | None:
         """What to do next; why nothing can be read after the last try; None if a limit is reached on the way."""
         offered = leading_on(self._shown, self._env.history) if self._settings.guided else ()
+        self._context.direction = direction(self._env.history) if self._settings.directed else ""
         refused: list[Message] = []
         misleading: set[str] = set()
         error = FormatError("")

@@ -21,6 +21,7 @@ SMALL: dict[str, Any] = {
     "observation_limit": 1_500,
     "long_observations": "cut",
     "guided": True,
+    "directed": True,
     "informed_edits": True,
     "lost_decisions": 3,
     "temperature": 0.2,
@@ -74,6 +75,11 @@ class LanguageSettings(Settings):
         description="offer only what can lead on: no edit before a first run, nothing again while nothing has changed, "
         "after an edit a run, nothing again exactly as it failed (edits: twice), nothing but undoing where repairs "
         "failed twice, and no final answer before an edited script has run without an error and with another score",
+    )
+    directed: bool = Field(
+        False,
+        description="say which kind of change the next edit should make, unless it is a repair: a stronger method, "
+        "then its settings, then the input, and again",
     )
     informed_edits: bool = Field(
         False,

@@ -49,7 +49,8 @@ class Agent(Protocol):
 
 AGENTS: dict[str, str] = {
     "starter": "mlagentbench.agent.starter:StarterAgent",
-    "oracle": "mlagentbench.agent.oracle:OracleAgent",
+    "plain": "mlagentbench.agent.references:PlainAgent",
+    "oracle": "mlagentbench.agent.references:OracleAgent",
     "human": "mlagentbench.agent.human:HumanAgent",
     "scripted": "mlagentbench.agent.scripted:ScriptedAgent",
     "command": "mlagentbench.agent.command:CommandAgent",
@@ -63,7 +64,7 @@ AGENTS: dict[str, str] = {
 }
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
 
-WITHOUT_MODEL = {"starter", "oracle", "human", "scripted", "recipe", "command"}
+WITHOUT_MODEL = {"starter", "plain", "oracle", "human", "scripted", "recipe", "command"}
 """Agents that can do without a model. One of the user's own says it with `needs_model = False` in its class."""
 
 _WITH_EXTRA = {"langchain"}

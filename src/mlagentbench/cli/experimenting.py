@@ -17,7 +17,7 @@ from mlagentbench.launch.forker import Forker
 from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.reading import make_plan, read_plan
 
-_WITHOUT_SETTINGS = {"starter", "oracle"}
+_WITHOUT_SETTINGS = {"starter", "plain", "oracle"}
 
 
 def plan_of(file: Path | None, values: dict[str, Any]) -> Plan:

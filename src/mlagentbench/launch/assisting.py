@@ -24,7 +24,7 @@ from mlagentbench.workspace.surveying import Survey
 EXPERIMENT = "assist"
 SHOWN = ("Read File", "Write File", "Run Command", "Request Help")
 """Shown to the agent besides the published actions."""
-_OF_TASKS = {"starter", "oracle", "tree", "recipe", "command"}
+_OF_TASKS = {"starter", "plain", "oracle", "tree", "recipe", "command"}
 """Agents that need what only a task has, or that take no step which a person could be asked about."""
 _SPEAKING = {"research", "react", "act", "autogpt", "langchain"}
 """Agents that have nothing to decide with unless they are given a model."""

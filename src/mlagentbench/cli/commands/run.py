@@ -18,7 +18,8 @@ from mlagentbench.cli import options as o
     "--agent",
     default="starter",
     show_default=True,
-    help="starter, oracle, human, scripted, command, research, react, act, tree, autogpt, langchain, or module:Class.",
+    help="starter, plain, oracle, recipe, human, scripted, command, research, react, act, tree, autogpt, langchain, "
+    "or module:Class.",
 )
 @o.model_options
 @o.call_options
