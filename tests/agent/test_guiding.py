@@ -170,9 +170,10 @@ def test_each_new_idea_has_a_direction_of_its_own_and_repairs_have_none() -> Non
     start = [ran(3.5, 1)]
     better = [*start, step(EDIT), ran(3.4, 3)]
     broken = [*start, step(EDIT), ran(3.5, 3, ok=False)]
-    first, second = direction(start), direction(better)
+    first, second = direction(SHOWN, start), direction(SHOWN, better)
     assert "stronger" in first and "settings" in second
-    assert direction([*better, step(EDIT), ran(3.3, 5), step(EDIT), ran(3.2, 7)]) == first, "and again"
-    assert direction(broken) == ""
-    assert direction([*broken, step(EDIT), ran(3.4, 5)]) == second, "a repair is no idea of its own"
-    assert direction([*broken, step(UNDO)]) == second
+    assert direction(SHOWN, [*better, step(EDIT), ran(3.3, 5), step(EDIT), ran(3.2, 7)]) == first, "and again"
+    assert direction(SHOWN, broken) == ""
+    assert direction(SHOWN, [*broken, step(EDIT), ran(3.4, 5)]) == second, "a repair is no idea of its own"
+    assert direction(SHOWN, [*broken, step(UNDO)]) == second
+    assert direction((READ, RUN), start) == "", "where nothing can be edited"

@@ -24,8 +24,8 @@ _Version = Literal["not run", "ran", "failed"]
 def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str, ...]:
     """No edit before a first run, which is the baseline; no action again before something was edited or, to look at it,
     executed; after an edit, the script is run; edits are undone only where they failed, and must be, down to what
-    worked, when repairs failed too; no end before an edited script has run without an error and, if it prints one, with another score. Where
-    that would leave none, edits; and where there are none of these, all.
+    worked, when repairs failed too; no end before an edited script has run without an error and, if it prints one, with
+    another score. Where that would leave none, edits; and where there are none of these, all.
 
     What could not be carried out may be tried again, in another way: see `failed_before`.
     """
@@ -66,8 +66,9 @@ def leading_on(shown: Sequence[str], history: Sequence[StepTaken]) -> tuple[str,
     return tuple(name for name in shown if name not in done) or edits or tuple(shown)
 
 
-def direction(history: Sequence[StepTaken]) -> str:
-    """The kind of change that the next edit should make, where it is not a repair: one after the other."""
+def direction(offered: Sequence[str], history: Sequence[StepTaken]) -> str:
+    """The kind of change that the next edit should make, where one is offered that is not a repair: one kind after the
+    other."""
     ideas, failed = 0, False
     for step in history:
         if step.observation.execution is not None:
@@ -77,7 +78,7 @@ def direction(history: Sequence[StepTaken]) -> str:
         elif step.action.name == _UNDO:
             failed = False
     kinds = prompt("directions").splitlines()
-    return "" if failed else kinds[ideas % len(kinds)]
+    return "" if failed or not _EDITS.intersection(offered) else kinds[ideas % len(kinds)]
 
 
 def informing(history: Sequence[StepTaken], editing: Action) -> str:

@@ -124,7 +124,8 @@ class Loop:
     def _decide(self) -> Decision | FormatError | None:
         """What to do next; why nothing can be read after the last try; None if a limit is reached on the way."""
         offered = leading_on(self._shown, self._env.history) if self._settings.guided else ()
-        self._context.direction = direction(self._env.history) if self._settings.directed else ""
+        if self._settings.directed:
+            self._context.direction = direction(offered or self._shown, self._env.history)
         refused: list[Message] = []
         misleading: set[str] = set()
         error = FormatError("")

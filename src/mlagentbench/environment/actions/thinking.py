@@ -169,19 +169,18 @@ def edit_script_segment(bench: Workbench, desk: Desk, args: EditScriptSegment) -
 def _edited_script(
     bench: Workbench, desk: Desk, name: str, before: str, prompt: str, whole_of: Callable[[str], str]
 ) -> str:
-    """The script as the edit model wants it. One that was Python and would be none any more is asked for once more."""
+    """The script as the edit model wants it. One that was Python and would be none any more is asked for once more,
+    from the beginning: a model that sees its broken reply copies it."""
 
     def ask(asked: list[Message]) -> Completion:
         return desk.complete("edit", asked)
 
     if remark := desk.remarks.get("edit"):
         prompt = f"{remark}\n\n{prompt}"
-    messages = [Message(role="user", content=prompt)]
-    reply, block = fenced_reply(ask, messages)
-    error = _broken_by(bench, name, before, whole_of(block))
-    if error:
-        mend = Message(role="user", content=_prompt("mend_syntax", error=error))
-        _, block = fenced_reply(ask, [*messages, Message(role="assistant", content=reply), mend])
+    _, block = fenced_reply(ask, [Message(role="user", content=prompt)])
+    if error := _broken_by(bench, name, before, whole_of(block)):
+        once_more = f"{prompt}\n\n{_prompt('mend_syntax', error=error)}"
+        _, block = fenced_reply(ask, [Message(role="user", content=once_more)])
         if again := _broken_by(bench, name, before, whole_of(block)):
             raise NoSingleBlockError(f"the script is not valid Python ({again})")
     return whole_of(block)
