@@ -387,6 +387,7 @@ def test_from_python_it_gives_what_came_of_each_run(tiny_task, tmp_path, quick):
     assert done.complete and [outcome.cell.seed for outcome in done.outcomes] == [0, 1]
     assert all(outcome.cpu_seconds > 0 for outcome in done.outcomes)
     assert [s.ended for s in done.summaries] == ["submitted"] * 2
+    assert all((outcome.folder / "evaluation.json").exists() for outcome in done.outcomes)
     again = experiment(plan, folder=tmp_path / "runs", name="py")
     assert [outcome.folder for outcome in again.outcomes] == [outcome.folder for outcome in done.outcomes]
     with pytest.raises(UsageError, match=r"there is no such key\. Did you mean tasks"):

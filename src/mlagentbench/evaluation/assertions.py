@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from mlagentbench.evaluation import vocabulary
-from mlagentbench.evaluation.figures import Figure, Token, metric_of, parts, split_of, tokens
+from mlagentbench.evaluation.figures import DIGIT, Figure, Token, metric_of, parts, split_of, tokens
 from mlagentbench.evaluation.vocabulary import Direction, Split
 
 MOST_CLAIMS = 100
@@ -58,14 +58,26 @@ def assertions(text: str) -> list[Assertion]:
     """The claims of results in a statement, in its order."""
     found: list[Assertion] = []
     inherited = ""
-    for start, end in _sentences(text):
+    passed: list[str] = []
+    for start, end in _sentences(text) if DIGIT.search(text) else ():
         sentence = text[start : min(end, start + _LONGEST_SENTENCE)]
+        if not DIGIT.search(sentence):
+            passed.append(sentence)
+            continue
+        inherited = _last_metric(passed) or inherited
+        passed = []
         reader = _Sentence(list(tokens(sentence)), start, (start, end), inherited)
         found += reader.assertions()
         inherited = reader.metric or inherited
         if len(found) >= MOST_CLAIMS:
             break
     return found[:MOST_CLAIMS]
+
+
+def _last_metric(passed: list[str]) -> str:
+    """What the last of some sentences without a number that speaks of a metric speaks of."""
+    read = (_Sentence(list(tokens(sentence)), 0, (0, 0), "") for sentence in reversed(passed))
+    return next((sentence.metric for sentence in read if sentence.metric), "")
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

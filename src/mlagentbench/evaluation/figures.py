@@ -29,6 +29,8 @@ TOKEN = re.compile(
     r"|(?P<mark>[^\sA-Za-z0-9_])",
     re.ASCII,
 )
+DIGIT = re.compile(r"[0-9]")
+"""Text without one holds no figure, and need not be read for them."""
 _SCALES: dict[str, tuple[float, Unit]] = {
     "percent": (0.01, "%"), "%": (0.01, "%"), "pp": (0.01, "%"), "point": (0.01, "%"), "points": (0.01, "%"),
     "percentage point": (0.01, "%"), "percentage points": (0.01, "%"),

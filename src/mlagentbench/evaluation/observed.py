@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from mlagentbench.evaluation.figures import Figure, Token, compatible, metric_of, split_of, tokens
+from mlagentbench.evaluation.figures import DIGIT, Figure, Token, compatible, metric_of, split_of, tokens
 from mlagentbench.evaluation.vocabulary import FRACTIONS, PLACES, Split
 
 LONGEST_TEXT = 40_000
@@ -21,6 +21,7 @@ _FEW = 6
 
 _MANY_COLUMNS = 5
 """So many commas, and nothing named: a row of data."""
+_MOST_COLUMNS = 12
 _CHOSEN = PLACES | {"threshold", "lr", "alpha", "rate", "size"}
 
 Source = Literal["output", "file"]
@@ -140,11 +141,16 @@ def _numbers(text: str, step: int, *, named_only: bool = False) -> Iterator[Seen
 
 def _heads(line: str) -> list[str]:
     """The metrics that the columns of a table below this line are of, from the right; none if it is no such line."""
-    found = [_last_metric(tokens(column)) for column in line.split()]
-    return found[::-1] if sum(map(bool, found)) >= 2 and len(found) <= 12 else []
+    columns = line.split()
+    if not 2 <= len(columns) <= _MOST_COLUMNS:
+        return []
+    found = [_last_metric(tokens(column)) for column in columns]
+    return found[::-1] if sum(map(bool, found)) >= 2 else []
 
 
 def _row(line: str, step: int, heads: list[str]) -> Iterator[Seen]:
+    if not DIGIT.search(line):
+        return
     read = list(tokens(line))
     figures = [index for index, token in enumerate(read) if token.figure is not None]
     if not figures:

@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,8 +18,9 @@ from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.evaluation.profile import make_profile
 from mlagentbench.launch.orders import CheckOrder, Ending, MeasureOrder, Message, Order, RunOrder
-from mlagentbench.launch.run import resume, run
+from mlagentbench.launch.run import Run, resume, run
 from mlagentbench.model.errors import BadCredentialsError, ModelError
 from mlagentbench.record.events import ModelCalled, StepTaken
 from mlagentbench.record.folder import RunFolder
@@ -127,7 +129,7 @@ def _send(channel: socket.socket, message: Message, *, wait: bool) -> None:
 
 def _run(order: RunOrder, watch: Telling) -> None:
     if order.folder is not None and not order.give_up:
-        resume(order.folder, key=order.key, devices=order.gpus, watch=watch)
+        _look_at(resume(order.folder, key=order.key, devices=order.gpus, watch=watch))
         return
     if order.give_up:
         from mlagentbench.launch.deaths import give_up
@@ -136,7 +138,14 @@ def _run(order: RunOrder, watch: Telling) -> None:
             watch.note(told)
         return
     cell = order.cell
-    run(cell.task, cell.agent, cell.models(order.plan), settings=cell.settings, **_options(order, watch))
+    models = cell.models(order.plan)
+    _look_at(run(cell.task, cell.agent, models, settings=cell.settings, **_options(order, watch)))
+
+
+def _look_at(done: Run) -> None:
+    """Make the run's profile while its process has time: a report of many runs would take long to make them all."""
+    with suppress(MLAgentBenchError):
+        make_profile(RunFolder.open(done.folder))
 
 
 def _options(order: RunOrder, watch: Telling) -> Options:
