@@ -33,6 +33,18 @@ def test_the_agent_of_the_readme_has_at_most_twenty_lines_and_works(place):
     assert "the same verdict" in place("verify", "last").stdout
 
 
+def test_the_way_from_an_own_agent_and_an_own_task_to_a_report_can_be_gone(place):
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    (agent,) = [block for block in blocks(page, "python") if block.startswith("# more_data.py")]
+    (place.folder / "more_data.py").write_text(agent)
+    place("new-task", "my-task")
+    agents = "starter,more_data:MoreData,oracle"
+    place("experiment", "-t", "house-price,./my-task", "-a", agents, "--runs", 1, "-w", "mine")
+    place("report", "mine", "-o", "report")
+    told = (place.folder / "report" / "index.html").read_text(encoding="utf-8")
+    assert "more_data:MoreData" in told and "my-task" in told
+
+
 def test_the_other_programs_of_the_pages_run(place):
     programs = [
         block
