@@ -173,6 +173,31 @@ def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):
     assert steps[-3].action.args["content"] == STEADY
 
 
+@pytest.mark.parametrize(
+    "limits", [{"tokens": 500}, {"cost": 0.0045}, {"time": 400}], ids=lambda limits: str(limits)
+)
+def test_no_limit_takes_the_best_away(tiny_task, runs, speak_with, limits):
+    slow = [
+        each.model_copy(update={"latency": 300.0 if "time" in limits else 0.0})
+        for each in [said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9
+    ]
+    speak_with(Told(slow))
+    settings = {"drafts": 1, "again": 0}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits=limits)
+    steps = steps_of(done)
+    assert done.summary.ended == "submitted" and len(steps) < 16
+    scripts = [step.action.args["content"] for step in steps if step.action.name == "Write File"]
+    assert scripts[-1] == STEADY
+
+
+def test_what_a_reply_would_take_is_kept_for_the_end(tiny_task, runs, speak_with):
+    told = Told([said("Better.", STEADY), *[completion("I would rather not.")] * 9])
+    speak_with(told)
+    settings = {"drafts": 1, "again": 0, "max_tries": 3}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits={"tokens": 500})
+    assert done.summary.ended == "submitted" and 110 * told.said < 500
+
+
 def test_a_prompt_that_is_too_long_is_shortened_and_then_the_best_is_submitted(tiny_task, runs, speak_with):
     too_long = TooLongError("Too long.")
     act = Told([said("Better.", STEADY), too_long, said("Same.", STEADY), too_long, too_long])

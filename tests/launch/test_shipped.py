@@ -18,7 +18,7 @@ PUBLISHED = Path(mlagentbench.__file__).parent / "evaluation" / "published"
 def looked(bench, name: str) -> list[dict]:
     told = bench.json(EXPERIMENTS / f"{name}.yaml", "--dry-run")
     assert told["experiment"] == name and not bench.runs(name)
-    if name != "smoke":
+    if name not in ("smoke", "example"):
         assert any("ANTHROPIC_API_KEY" in problem for problem in told["problems"])
     return told["runs"]
 
@@ -33,7 +33,7 @@ def published_tasks(table: str) -> set[str]:
 
 def test_every_file_is_looked_at_here():
     names = {file.stem for file in EXPERIMENTS.glob("*.yaml")}
-    assert names == {"paper-v1", "paper-v2", "research-log-ablation", "smoke"}
+    assert names == {"example", "paper-v1", "paper-v2", "research-log-ablation", "smoke"}
 
 
 def test_the_papers_grid_has_eight_runs_of_seven_models_on_thirteen_tasks(bench):
@@ -41,6 +41,13 @@ def test_the_papers_grid_has_eight_runs_of_seven_models_on_thirteen_tasks(bench)
     assert {run["task"].partition("@")[0] for run in runs} == published_tasks("v2_success")
     assert set(Counter((run["task"], run["model"]) for run in runs).values()) == {8}
     assert len(runs) == 8 * 7 * 13
+
+
+def test_the_example_has_every_task_with_every_agent_that_needs_no_model(bench):
+    runs = looked(bench, "example")
+    agents = {"starter", "plain", "recipe", "oracle"}
+    cells = Counter((run["task"], run["agent"]) for run in runs)
+    assert cells == {(task.id, agent): 3 for task in list_tasks() for agent in agents}
 
 
 def test_the_first_versions_grid_has_all_tasks_and_more_runs_of_claude(bench):

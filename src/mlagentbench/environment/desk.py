@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from mlagentbench.errors import UsageError
 from mlagentbench.model import errors
@@ -25,6 +26,31 @@ PUBLISHED: dict[ModelRole, Sampling] = {
 
 Price = Callable[[str, Usage], float | None]
 """What this much of a model costs, in US dollars; None where it is not known."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """What completions took."""
+
+    tokens: int = 0
+    cost: float = 0.0
+    """In US dollars, as far as it is known."""
+    seconds: float = 0.0
+
+    def more(self, completion: Completion, cost: float | None) -> Used:
+        return Used(
+            self.tokens + completion.usage.input + completion.usage.output,
+            self.cost + (cost or 0.0),
+            self.seconds + completion.latency + completion.waited,
+        )
+
+    def since(self, earlier: Used) -> Used:
+        return Used(self.tokens - earlier.tokens, self.cost - earlier.cost, self.seconds - earlier.seconds)
+
+    def most(self, other: Used) -> Used:
+        return Used(
+            max(self.tokens, other.tokens), max(self.cost, other.cost), max(self.seconds, other.seconds)
+        )
 
 
 class Desk:
@@ -53,6 +79,9 @@ class Desk:
         self.replay = Replay(())
         self.tokens = 0
         self.cost = 0.0
+        self.used = Used()
+        """By what the agent itself asked for, from the beginning; when a run is replayed, it grows as it did. So an
+        agent may decide by it."""
         self.sampling = dict(PUBLISHED)
         """How a role is asked where nothing else is said; an agent may set it when it begins."""
         self.remarks: dict[ModelRole, str] = {}
@@ -113,6 +142,8 @@ class Desk:
         if called.completion is None:
             kind = getattr(errors, called.error_kind, ModelError)
             raise kind(called.error)
+        if not called.inside:
+            self.used = self.used.more(called.completion, called.cost)
         return called.completion
 
     def _seeded(self, role: ModelRole, request: Request) -> Request:

@@ -31,6 +31,7 @@ from mlagentbench.record.replay import Replay
 from mlagentbench.record.steps import Action, Observation
 
 if TYPE_CHECKING:
+    from mlagentbench.environment.desk import Used
     from mlagentbench.environment.setup import OpenRun, Setup
     from mlagentbench.grading import Grade
     from mlagentbench.record.folder import RunFolder
@@ -171,6 +172,11 @@ class Environment:
     ) -> Completion:
         """Ask the run's own model. It is recorded and counted, and answered from the record on a resumed run."""
         return self._run.desk.complete(role, messages, sampling, tools)
+
+    @property
+    def used(self) -> Used:
+        """What the completions took that the agent asked for so far; on a resumed run, as it was then."""
+        return self._run.desk.used
 
     def sample(self, role: ModelRole, sampling: Sampling) -> None:
         """How a model is asked from now on where a call says nothing else: by actions that think, above all."""

@@ -19,6 +19,7 @@ from mlagentbench.agent.tree.settings import TreeSettings
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.fences import NoSingleBlockError
 from mlagentbench.environment.actions.replies import fenced_reply
+from mlagentbench.environment.desk import Used
 from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Completion, Message, Sampling
@@ -32,6 +33,8 @@ _STEPS_OF_THE_END = 3
 """Write the best, run it, submit."""
 _SAFETY = 3.0
 """Executions as long as the longest so far that must still fit into the run's time."""
+_MARGIN = 1.5
+"""By how much what comes next may be dearer than the dearest so far."""
 
 
 class TreeAgent:
@@ -66,16 +69,19 @@ class Search:
         self._notes = Notes(env)
         self._outputs: dict[int, str] = {}
         self._longest = 0.0
-        self._spent = 0
-        self._dearest = 0
+        self._began = Used()
+        """As it was when the last step ended and a node began."""
+        self._dearest_node = Used()
+        self._dearest_reply = Used()
         self._lying: Node | None = None
 
     def run(self) -> None:
         self._begin()
         while not self._env.done and self._goes_on():
-            move = self._strategy.next(self._tree, self._chance)
-            if not self._try(move):
+            if not self._try(self._strategy.next(self._tree, self._chance)):
                 break
+            self._dearest_node = self._dearest_node.most(self._env.used.since(self._began))
+            self._began = self._env.used
         self._end()
 
     def _begin(self) -> None:
@@ -101,7 +107,7 @@ class Search:
             self._notes.say(f"The prompt is too long, so the best solution so far is submitted. {error}")
             return False
         node = self._tree.grow(move, plan, script)
-        if self._lay(node) and not self._env.done:
+        if not self._env.done and self._lay(node) and not self._env.done:
             self._execute(node)
         return True
 
@@ -132,10 +138,13 @@ class Search:
         self._said = "(nothing)"
 
         def ask(asked: list[Message]) -> Completion:
+            if not self._affords(self._dearest_reply):
+                raise NoSingleBlockError(
+                    "no more could be asked for: the best solution must still be submitted"
+                )
+            before = self._env.used
             completion = self._env.complete(asked, self._sampling, role="edit")
-            used = completion.usage.input + completion.usage.output
-            self._spent += used
-            self._dearest = max(self._dearest, used)
+            self._dearest_reply = self._dearest_reply.most(self._env.used.since(before))
             self._said = cut(completion.text.strip(), self._settings.output_limit) or self._said
             return completion
 
@@ -230,11 +239,19 @@ class Search:
             and limits.steps - len(history) < _STEPS_OF_A_NODE + self._steps_of_the_end()
         ):
             return False
+        return self._affords(self._dearest_node)
+
+    def _affords(self, next_one: Used) -> bool:
+        """Whether the limits have room for something like it, and for the end, which asks no model."""
+        limits, used = self._env.limits, self._env.used
+        elapsed = self._env.history[-1].elapsed + used.since(self._began).seconds
         executions = _SAFETY + self._settings.candidates * self._settings.again
-        left = None if limits.time is None else limits.time - history[-1].elapsed
-        if left is not None and left < executions * self._longest:
-            return False
-        return limits.tokens is None or limits.tokens - self._spent > self._dearest * _SAFETY / 2
+        seconds = elapsed + executions * self._longest
+        return (
+            (limits.tokens is None or used.tokens + _MARGIN * next_one.tokens < limits.tokens)
+            and (limits.cost is None or used.cost + _MARGIN * next_one.cost < limits.cost)
+            and (limits.time is None or seconds + _MARGIN * next_one.seconds < limits.time)
+        )
 
     def _steps_of_the_end(self) -> int:
         again = self._settings.candidates * (1 + self._settings.again) + 1 if self._settings.again else 0
