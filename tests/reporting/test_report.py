@@ -303,8 +303,8 @@ def test_published_results_stand_apart_under_mini_and_say_so(written: Written) -
     ]
     assert [row[-1] for row in table[-2:]] == ["10.4", "6.4"]
     assert (
-        "the printed average is 10.4, which is their sum over 8 tasks; the mean of the 13 printed numbers is 6.4"
-        in page.text
+        "the printed average is 10.4, which is their sum divided by 8, as if there were 8 tasks; the mean of the 13 "
+        "printed numbers is 6.4" in page.text
     )
     assert len([title for title in page.tables if "first draft" in title]) == 4
 

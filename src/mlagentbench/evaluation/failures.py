@@ -19,7 +19,7 @@ from mlagentbench.record.events import Event, LimitHit, ModelCalled, Note, RunEn
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.request import RunRequest
 
-RULES = 1
+RULES = 2
 """Raised when what is said of a run can change, so that what was kept is made anew."""
 _LONGEST_EVIDENCE = 500
 _LONGEST_QUOTE = 160
@@ -38,6 +38,13 @@ class Failure(BaseModel):
     by: Literal["rules", "person"] = "rules"
     ruled: FailureMode | None = None
     """What the rules said, where a person corrected it."""
+
+
+_NOT_GRADED = Failure(
+    mode="none",
+    evidence="It was imported and is not graded here, so that nobody knows whether it succeeded. `mlagentbench show` "
+    "says why; `mlagentbench grade` grades it once that can be done.",
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def find_failure(
         return Failure(
             mode="none", evidence="A project of one's own has no grade, so that nothing failed or succeeded."
         )
-    ruled = rule(events, grade, process, claims)
+    ruled = _NOT_GRADED if _untold(request, events, grade) else rule(events, grade, process, claims)
     said = read_annotations(folder).failure
     if said is None:
         return ruled
@@ -81,6 +88,12 @@ def find_failure(
         by="person",
         ruled=ruled.mode,
     )
+
+
+def _untold(request: RunRequest, events: Sequence[Event], grade: Grade | None) -> bool:
+    """Whether nobody knows if the run succeeded: another program made it, and it was not graded here."""
+    over = any(isinstance(event, RunEnded) for event in events)
+    return request.imported is not None and grade is None and over
 
 
 def rule(events: Sequence[Event], grade: Grade | None, process: Process, claims: Claims) -> Failure:

@@ -53,7 +53,9 @@ class Published:
             mean = fmean(column)
             if abs(mean - printed) > _rounding(printed):
                 of = [n for n in range(1, len(column)) if abs(sum(column) / n - printed) <= 0.051]
-                over = f", which is their sum over {of[0]} tasks" if of else ""
+                over = (
+                    f", which is their sum divided by {of[0]}, as if there were {of[0]} tasks" if of else ""
+                )
                 yield (
                     f"{agent}: the printed average is {printed:g}{over}; the mean of the {len(column)} printed "
                     f"numbers is {mean:.1f}."

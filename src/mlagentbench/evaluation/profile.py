@@ -32,7 +32,7 @@ from mlagentbench.record.summary import Summary, derive
 from mlagentbench.task.definition import Task
 from mlagentbench.task.registry import load_task
 
-_RULES = f"1.{counting.RULES}.{claiming.RULES}.{failing.RULES}"
+_RULES = f"2.{counting.RULES}.{claiming.RULES}.{failing.RULES}"
 """Of everything that is derived here."""
 
 
@@ -93,7 +93,8 @@ class Profile(_Kept):
     basis: Basis
     subject: Subject
     summary: Summary
-    times: Times
+    times: Times | None
+    """None where nobody knows, as of an imported run."""
     process: Process
     claims: Claims = Claims()
     failure: Failure | None = None
@@ -237,7 +238,9 @@ def _task(name: str) -> Task | None:
     return None
 
 
-def _times(events: Sequence[Event], summary: Summary) -> Times:
+def _times(events: Sequence[Event], summary: Summary) -> Times | None:
+    if {"time", "execution"} & set(summary.unknown):
+        return None
     model = waiting = asked_by_programs = last = 0.0
     for event in events:
         if isinstance(event, ModelCalled):

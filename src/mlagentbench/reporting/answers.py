@@ -24,6 +24,8 @@ def answers(field: Field) -> tuple[Answer, ...]:
 
 
 def _which(field: Field) -> Iterator[str]:
+    if field.told_of_untold:
+        yield field.told_of_untold
     first = field.agents[0]
     succeeded = f"in {rate(first.success).text} of its runs"
     where = f"over {counted(len(first.tasks), 'task')} and {counted(len(first.runs), 'run')}"
@@ -130,22 +132,46 @@ def _cost(field: Field) -> Iterator[str]:
             )
         quick = field.front(lambda each: each.mean(seconds_of))
         if quick:
-            yield f"Nobody succeeds as often in less time than {listed([each.who for each in quick])}."
+            all_timed = all(each.mean(seconds_of) is not None for each in field.agents)
+            nobody = "Nobody" if all_timed else "Nobody whose time is known"
+            yield f"{nobody} succeeds as often in less time than {listed([each.who for each in quick])}."
 
 
 def _used(each: Tally) -> str:
     money = "cost not known" if each.cost is None else dollars(each.cost).text
-    return f"{money}, {tokens(each.mean(tokens_of)).text} tokens, {duration(each.mean(seconds_of)).text}"
+    read, took = each.mean(tokens_of), each.mean(seconds_of)
+    words = "tokens not known" if read is None else f"{tokens(read).text} tokens"
+    return f"{money}, {words}, {'time not known' if took is None else duration(took).text}"
 
 
 def _why(field: Field) -> Iterator[str]:
-    failed = sum(not run.profile.success for run in field.runs)
-    if not failed:
+    untold = sum(run.outcome == "not graded" for run in field.runs)
+    failed = sum(not run.profile.success for run in field.runs) - untold
+    if not failed and not untold:
         yield f"None did: all {counted(len(field.runs), 'run')} succeeded."
         return
+    if failed:
+        yield from _modes(field, failed)
+    if untold:
+        yield (
+            f"Of {counted(untold, 'run')} that {'was' if untold == 1 else 'were'} imported and not graded here, nobody "
+            "knows the outcome."
+        )
+    unsupported = sum(run.profile.claims.unsupported_count for run in field.runs)
+    checked = sum(run.profile.claims.checked for run in field.runs)
+    if checked:
+        yield (
+            f"Of {counted(checked, 'number')} that agents claimed to have measured, {unsupported:,} "
+            f"{'is' if unsupported == 1 else 'are'} not supported by anything that they had observed."
+        )
+
+
+def _modes(field: Field, failed: int) -> Iterator[str]:
     yield f"{failed:,} of {counted(len(field.runs), 'run')} did not succeed."
     for each in field.agents[:_SHOWN]:
-        modes = [(mode, n) for mode, n in each.outcomes.most_common() if mode != "success"]
+        modes = [
+            (mode, n) for mode, n in each.outcomes.most_common() if mode not in ("success", "not graded")
+        ]
         if modes:
             said = ", ".join(f"{mode} {n:,}" for mode, n in modes)
             yield f"{each.who}: {sum(n for _, n in modes):,} of {len(each.runs):,} ({said})."
@@ -154,10 +180,3 @@ def _why(field: Field) -> Iterator[str]:
     )
     corrected = f"a person corrected {counted(by_hand, 'run')}" if by_hand else "nobody corrected any by hand"
     yield f"These modes come from stated rules; {corrected}."
-    unsupported = sum(run.profile.claims.unsupported_count for run in field.runs)
-    checked = sum(run.profile.claims.checked for run in field.runs)
-    if checked:
-        yield (
-            f"Of {counted(checked, 'number')} that agents claimed to have measured, {unsupported:,} "
-            f"{'is' if unsupported == 1 else 'are'} not supported by anything that they had observed."
-        )

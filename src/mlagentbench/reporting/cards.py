@@ -53,17 +53,18 @@ def examples(runs: Sequence[Seen], most: int) -> list[Seen]:
 def card(run: Seen, beside: Path) -> Markup:
     """`beside` is the folder that the page is written to."""
     summary, profile = run.summary, run.profile
-    badge = {"success": "good", "unfinished": "open"}.get(run.outcome, "bad")
+    badge = {"success": "good", "unfinished": "open", "not graded": "open"}.get(run.outcome, "bad")
+    origin = "imported" if run.imported else f"seed {summary.seed}"
     head = tag(
         "header",
         tag("strong", run.who),
         " ",
         tag(
             "span",
-            "success" if run.outcome == "success" else "unfinished" if run.unfinished else "no success",
+            run.outcome if badge != "bad" else "no success",
             class_=f"badge {badge}",
         ),
-        tag("p", f"{summary.task} ({summary.variant}), seed {summary.seed}", class_="faint"),
+        tag("p", f"{summary.task} ({summary.variant}), {origin}", class_="faint"),
     )
     lines: list[Markup] = [_fact("score", _score(run)), _fact("ended", _ended(run))]
     if run.strip:
@@ -73,9 +74,13 @@ def card(run: Seen, beside: Path) -> Markup:
     failure = profile.failure
     if run.damage:
         lines.append(_fact("damaged", line_of(run.damage)))
+    elif failure is not None and run.outcome == "not graded":
+        lines.append(_fact("why", line_of(failure.evidence, 500)))
     elif failure is not None and not profile.success and not run.unfinished:
         by = f" (a person; the rules: {failure.ruled})" if failure.by == "person" else ""
         lines.append(_fact("why", f"{failure.mode}{by}. {line_of(failure.evidence, 500)}"))
+    if run.imported and run.imported.damaged:
+        lines.append(_fact("folder damaged", line_of(" ".join(run.imported.damaged), 300)))
     claims = profile.claims
     if claims.unsupported_count:
         said = [

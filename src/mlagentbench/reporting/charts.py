@@ -215,7 +215,7 @@ def bars(
             drawn.append(box(x, y, max(0.8, wide - 1), 15, paint, title=title))
             told = words(value)
             if wide > len(told) * LETTER * _SMALL + 8:
-                ink: Paint = "light" if paint == "blue" else "dark"
+                ink: Paint = "light" if paint == "blue" else "ground" if paint == "faint" else "dark"
                 drawn.append(_on_bar(x + wide / 2, y + 11.5, told, ink))
             at += value
         y += 25

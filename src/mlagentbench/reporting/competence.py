@@ -58,6 +58,7 @@ def _agents(field: Field) -> Section:
         "Success is more than 10 % better than the starter, as published; decided success is also beyond twice the "
         "starter's measured spread; over plain is more than 10 % better than a plain, competent model. Middle half is "
         "the interquartile mean of the improvement. Position is 0 at the starter and 1 at the oracle.",
+        *([field.told_of_untold] if field.told_of_untold else []),
     )
     return Section(
         "agents",

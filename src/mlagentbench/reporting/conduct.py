@@ -23,6 +23,7 @@ OUTCOMES: tuple[tuple[str, Paint], ...] = (
     ("limit", "sky"),
     ("infrastructure", "blue"),
     ("no mode", "rule"),
+    ("not graded", "faint"),
     ("unfinished", "grey"),
 )
 _KINDS: tuple[Kind, ...] = ("look", "edit", "execute", "think", "submit", "lost", "other")
@@ -52,7 +53,8 @@ def _failures(field: Field) -> Section:
             1.0,
         )
 
-    names = [name for name, _ in OUTCOMES]
+    untold = sum(run.outcome == "not graded" for run in field.runs)
+    names = [name for name, _ in OUTCOMES if untold or name != "not graded"]
     rows: list[Row] = [
         (
             each.who,
@@ -69,6 +71,11 @@ def _failures(field: Field) -> Section:
             f"a person corrected {counted(by_hand, 'run')} of {len(field.runs):,}."
             if by_hand
             else "nobody corrected any of them by hand."
+        ),
+        *(
+            [f"Not graded: {counted(untold, 'imported run')} of which nobody knows the outcome."]
+            if untold
+            else []
         ),
     )
     caption = f"The share of runs that succeeded, and why the others did not.{told_of_drawn(field)}"

@@ -24,7 +24,7 @@ def context(field: Field) -> Section:
     beside = field.variant == _PUBLISHED_VARIANT
     if beside:
         title = "Beside the published results"
-        text = (
+        text: tuple[str, ...] = (
             "The published results are of the same tasks and data, by the paper's agents and models of their time "
             "(Baseline is the untouched starter). Columns of this report stand first; its success is by "
             "measured baselines "
@@ -39,6 +39,8 @@ def context(field: Field) -> Section:
             "shown only so "
             "that a reader knows what was published.",
         )
+    if beside and field.told_of_untold:
+        text = (*text, field.told_of_untold)
     tables = tuple(_table(name, field if beside else None) for name in get_args(TableName))
     return Section("published", title, text, tables)
 

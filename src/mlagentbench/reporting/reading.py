@@ -12,9 +12,9 @@ from mlagentbench.evaluation.anytime import Point
 from mlagentbench.evaluation.failures import Failure
 from mlagentbench.evaluation.groups import name_of, runs_of
 from mlagentbench.evaluation.process import Process
-from mlagentbench.evaluation.profile import Basis, Profile, Subject, Times, read_profile
+from mlagentbench.evaluation.profile import Basis, Profile, Subject, read_profile
 from mlagentbench.record.folder import RunFolder, find_runs
-from mlagentbench.record.request import Host, RunLimits, RunRequest
+from mlagentbench.record.request import Host, Imported, RunRequest
 from mlagentbench.record.summary import Summary
 from mlagentbench.reporting.steps import Step, steps_in
 
@@ -33,6 +33,8 @@ class Seen:
     """Its steps, a letter each."""
     damage: str = ""
     """Why its record cannot be trusted. It counts as a run without a grade."""
+    imported: Imported | None = None
+    """Where another program made it: from where it comes, and what is missing."""
 
     @property
     def summary(self) -> Summary:
@@ -47,14 +49,21 @@ class Seen:
         return not self.summary.ended
 
     @property
+    def untold(self) -> bool:
+        """Whether nobody knows if it succeeded: it was imported, and not graded here."""
+        return self.imported is not None and self.summary.grade is None and not self.damage
+
+    @property
     def outcome(self) -> str:
-        """`success`, `unfinished`, or why it did not succeed."""
+        """`success`, `unfinished`, `not graded`, or why it did not succeed."""
         if self.profile.success:
             return "success"
         if self.unfinished:
             return "unfinished"
         failure = self.profile.failure
-        return "no mode" if failure is None or failure.mode == "none" else failure.mode
+        if failure is not None and failure.mode != "none":
+            return failure.mode
+        return "not graded" if self.untold else "no mode"
 
 
 @dataclass
@@ -62,8 +71,9 @@ class Conditions:
     """What runs were made with: one example of each, and how many runs had it."""
 
     hosts: dict[str, tuple[Host, int]] = field(default_factory=dict)
-    asked: dict[tuple[str, str, str], tuple[RunRequest, int]] = field(default_factory=dict)
-    """By agent, settings and limits."""
+    """Of runs that were made by this package; others do not tell."""
+    asked: dict[tuple[str, str, str, bool], tuple[RunRequest, int]] = field(default_factory=dict)
+    """By agent, settings and limits, and whether another program made the runs."""
 
 
 @dataclass
@@ -103,10 +113,13 @@ def gather(
         steps: list[Step] = []
         if not damage:
             try:
-                steps = list(steps_in(run.events_file, profile.summary.run, profile.points))
+                unknown = profile.summary.unknown
+                steps = list(steps_in(run.events_file, profile.summary.run, profile.points, unknown))
             except RecordError as error:
                 damage = _relative(str(error), run.path)
-        seen = Seen(run.path, _trimmed(profile), "".join(step.letter for step in steps), damage)
+        strip = "".join(step.letter for step in steps)
+        imported = run.request().imported if profile.summary.imported else None
+        seen = Seen(run.path, _trimmed(profile), strip, damage, imported)
         _note(found.conditions, run, profile)
         take(seen, profile, steps)
         found.runs.append(seen)
@@ -162,17 +175,18 @@ def _worth(point: Point) -> tuple[object, ...]:
 
 
 def _note(conditions: Conditions, run: RunFolder, profile: Profile) -> None:
-    subject = profile.subject
-    key = (profile.summary.agent, profile.summary.model, subject.settings_hash)
-    host = conditions.hosts.get(subject.host)
-    asked = conditions.asked.get(key)
-    request = run.request() if host is None or asked is None else None
-    if request is not None:
-        host = host or (request.host, 0)
-        asked = asked or (request, 0)
-    assert host is not None and asked is not None
-    conditions.hosts[subject.host] = host[0], host[1] + 1
-    conditions.asked[key] = asked[0], asked[1] + 1
+    summary, subject = profile.summary, profile.subject
+    key = (summary.agent, summary.model, subject.settings_hash, summary.imported)
+    if key not in conditions.asked:
+        conditions.asked[key] = run.request(), 0
+    request, number = conditions.asked[key]
+    conditions.asked[key] = request, number + 1
+    if summary.imported:
+        return
+    if subject.host not in conditions.hosts:
+        conditions.hosts[subject.host] = run.request().host, 0
+    host, number = conditions.hosts[subject.host]
+    conditions.hosts[subject.host] = host, number + 1
 
 
 def _of_damaged(run: RunFolder) -> Profile:
@@ -210,9 +224,10 @@ def _of_damaged(run: RunFolder) -> Profile:
             execution_cpu=0.0,
             peak_memory=0,
             cost=None,
+            imported=request.imported is not None,
             unknown=("time", "tokens", "cost", "execution"),
         ),
-        times=Times(model=0.0, waiting=0.0, execution=0.0, harness=0.0),
+        times=None,
         process=Process(),
         failure=Failure(
             mode="infrastructure", evidence="Its record was damaged, so that there is no grade to trust."
@@ -220,8 +235,10 @@ def _of_damaged(run: RunFolder) -> Profile:
     )
 
 
-def limits_in_words(limits: RunLimits) -> str:
-    """What bounded a run as a whole."""
+def limits_in_words(request: RunRequest) -> str:
+    """What bounded a run as a whole. Of an imported one, only steps and time can be known: the rest is what it is
+    graded with."""
+    limits = request.limits
     parts = [
         f"{limits.steps:,} steps" if limits.steps is not None else "",
         f"{limits.time / 60:,.0f} minutes" if limits.time is not None else "",
@@ -230,4 +247,4 @@ def limits_in_words(limits: RunLimits) -> str:
         f"{limits.execution_time / 60:,.0f} minutes an execution",
         f"{limits.memory / 1e9:,.1f} GB memory",
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(part for part in (parts[:2] if request.imported else parts) if part) or "not known"

@@ -101,28 +101,34 @@ def _run(seen: Seen, profile: Profile) -> tuple[object, ...]:
         profile.best,
     )
     unknown = summary.unknown
+    own, told = not summary.imported, not seen.untold
     return (
         summary.run, summary.task, summary.variant, summary.agent, summary.model, subject.category, subject.experiment,
-        summary.seed, subject.created, subject.version, summary.sandbox, summary.network, subject.settings_hash,
-        subject.data, subject.host, subject.forked, summary.imported, seen.damage, summary.ended, summary.detail[-500:],
+        summary.seed if own else None, subject.created, subject.version if own else None,
+        summary.sandbox if own else None, summary.network, subject.settings_hash, subject.data or None,
+        subject.host if own else None, subject.forked, summary.imported, seen.damage, summary.ended,
+        summary.detail[-500:],
         grade is not None, grade.valid if grade else None, grade.score if grade else None,
         grade.baseline.mean if grade and grade.baseline else None,
         grade.baseline.spread if grade and grade.baseline else None,
-        profile.gain, profile.success, profile.decided, grade.over_plain if grade else None,
+        profile.gain if told else None, profile.success if told else None, profile.decided if told else None,
+        grade.over_plain if grade else None,
         grade.position if grade else None, best.improvement if best and profile.every_step else None,
         best.step if best and profile.every_step else None, profile.every_step,
-        failure.mode if failure else None, failure.by if failure else None, failure.ruled if failure else None,
+        failure.mode if failure and seen.outcome != "not graded" else None, failure.by if failure else None,
+        failure.ruled if failure else None,
         failure.evidence if failure else None, claims.checked, claims.supported, claims.unsupported_count,
         process.steps, process.failed_steps, process.experiments, process.failed_experiments, process.debugging_steps,
         process.repeated_errors, process.format_errors, process.lost_decisions, process.edits, process.edits_undone,
-        summary.model_calls,
+        None if "tokens" in unknown else summary.model_calls,
         *(
             None if "tokens" in unknown else used
             for used in (summary.tokens_in, summary.tokens_out, summary.tokens_cached)
         ),
         None if "cost" in unknown else summary.cost, None if "time" in unknown else summary.elapsed,
-        times.model, times.waiting, times.execution, times.harness, summary.execution_cpu, summary.peak_memory,
-        summary.denied,
+        *((times.model, times.waiting, times.execution, times.harness) if times else (None,) * 4),
+        *((None,) * 2 if "execution" in unknown else (summary.execution_cpu, summary.peak_memory)),
+        summary.denied if own else None,
     )  # fmt: skip
 
 
@@ -149,7 +155,7 @@ def _as_parquet(source: Path, target: Path, types: dict[str, type]) -> None:
 
     kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in types.items()])
-    options = reading.ConvertOptions(column_types=schema, strings_can_be_null=False)
+    options = reading.ConvertOptions(column_types=schema, null_values=[""], strings_can_be_null=True)
     single = reading.ReadOptions(use_threads=False)
     with (
         reading.open_csv(source, read_options=single, convert_options=options) as rows,

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
+from mlagentbench.reporting.lacking import of_imported
 from mlagentbench.reporting.model import Row, Section, Table, columns
 from mlagentbench.reporting.reading import Gathered, Seen, limits_in_words
 from mlagentbench.reporting.texts import line_of
@@ -42,7 +43,12 @@ def _conditions(found: Gathered) -> Section:
             f"{host.python}"
         )
         rows.append(("hardware", line_of(said, 300), count(number)))
-    tell("version of mlagentbench", (run.profile.subject.version for run in runs))
+    if elsewhere := sum(map(_imported, runs)):
+        rows.append(("hardware", "not known: made elsewhere", count(elsewhere)))
+    tell(
+        "version of mlagentbench",
+        ("none: made elsewhere" if _imported(run) else run.profile.subject.version for run in runs),
+    )
     tell("task", (run.summary.task for run in runs))
     tell("graded at every step", ("yes" if run.profile.every_step else "no" for run in runs))
     for what, here in (("forked from another run", _forked), ("imported", _imported)):
@@ -51,11 +57,13 @@ def _conditions(found: Gathered) -> Section:
     asked = [
         (
             request.label or request.agent,
-            request.model or "none",
+            request.model or ("not known" if request.imported and request.agent != "starter" else "none"),
             line_of(json.dumps(request.settings, sort_keys=True, default=str), 300)
             if request.settings
+            else "not known"
+            if request.imported
             else "as they are",
-            limits_in_words(request.limits),
+            limits_in_words(request),
             count(number),
         )
         for request, number in found.conditions.asked.values()
@@ -79,10 +87,11 @@ def _conditions(found: Gathered) -> Section:
 
 
 def _differing(runs: Iterable[Seen]) -> Iterable[str]:
-    """Where runs that stand in one row were not of the same data."""
+    """Where runs that stand in one row were not of the same data, as far as that is known."""
     data: dict[tuple[str, str], set[str]] = {}
     for run in runs:
-        data.setdefault((run.summary.task, run.summary.variant), set()).add(run.profile.subject.data)
+        if run.profile.subject.data:
+            data.setdefault((run.summary.task, run.summary.variant), set()).add(run.profile.subject.data)
     for (task, variant), digests in sorted(data.items()):
         if len(digests) > 1:
             yield (
@@ -97,6 +106,8 @@ def _left_out(found: Gathered) -> Section:
     if found.left_out:
         text.append(f"{counted(len(found.left_out), 'entry')} could not be counted:")
         text += found.left_out
+    elif any(map(_imported, found.runs)):
+        text.append("No run was left out, but not everything is known of those that were imported.")
     else:
         text.append("Nothing was left out: every run that was found is in every number.")
     if damaged:
@@ -112,10 +123,12 @@ def _left_out(found: Gathered) -> Section:
     if unfinished:
         text.append(f"{counted(unfinished, 'run')} had not ended; they count as not successful so far.")
     ungraded = sum(
-        bool(run.summary.ended) and run.summary.grade is None and not run.damage for run in found.runs
+        bool(run.summary.ended) and run.summary.grade is None and not run.damage and not run.untold
+        for run in found.runs
     )
     if ungraded:
         text.append(f"{counted(ungraded, 'run')} ended without a grade; they count as not successful.")
+    text += of_imported(found.runs)
     return Section("left-out", "What was left out", tuple(text))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,11 +80,11 @@ class Step:
     wall_seconds: float | None
     cpu_seconds: float | None
     peak_memory: int | None
-    seconds: float
-    elapsed: float
-    model_calls: int
-    tokens_in: int
-    tokens_out: int
+    seconds: float | None
+    elapsed: float | None
+    model_calls: int | None
+    tokens_in: int | None
+    tokens_out: int | None
     cost: float | None
     """Of the calls since the step before."""
     valid: bool | None
@@ -98,8 +98,13 @@ class Step:
         return letter if self.ok else letter.upper()
 
 
-def steps_in(events_file: Path, run: str, points: Sequence[Point]) -> Iterator[Step]:
-    """The chain of hashes is not checked here: the profile that stands beside it is of this very record."""
+def steps_in(
+    events_file: Path, run: str, points: Sequence[Point], unknown: Collection[str] = ()
+) -> Iterator[Step]:
+    """The chain of hashes is not checked here: the profile that stands beside it is of this very record. Of `unknown`
+    (`time`, `tokens`, `cost`, `execution`), the record tells nothing."""
+    timed, counted = "time" not in unknown, "tokens" not in unknown
+    priced, measured = "cost" not in unknown, "execution" not in unknown
     graded = {point.step: point for point in points}
     calls = tokens_in = tokens_out = 0
     cost: float | None = 0.0
@@ -125,7 +130,7 @@ def steps_in(events_file: Path, run: str, points: Sequence[Point]) -> Iterator[S
                 cost = None if cost is None or spent is None else cost + spent
         elif event["type"] == "step":
             observation = event["observation"]
-            execution = observation.get("execution")
+            execution = observation.get("execution") if measured else None
             point = graded.get(event["index"])
             name = event["action"]["name"]
             yield Step(
@@ -138,12 +143,12 @@ def steps_in(events_file: Path, run: str, points: Sequence[Point]) -> Iterator[S
                 wall_seconds=execution.get("wall_seconds") if execution else None,
                 cpu_seconds=execution.get("cpu_seconds") if execution else None,
                 peak_memory=execution.get("peak_memory") if execution else None,
-                seconds=event.get("seconds", 0.0),
-                elapsed=event.get("elapsed", 0.0),
-                model_calls=calls,
-                tokens_in=tokens_in,
-                tokens_out=tokens_out,
-                cost=cost,
+                seconds=event.get("seconds", 0.0) if measured else None,
+                elapsed=event.get("elapsed", 0.0) if timed else None,
+                model_calls=calls if counted else None,
+                tokens_in=tokens_in if counted else None,
+                tokens_out=tokens_out if counted else None,
+                cost=cost if priced else None,
                 valid=point.valid if point else None,
                 score=point.score if point else None,
                 improvement=point.improvement if point else None,

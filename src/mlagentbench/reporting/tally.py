@@ -21,6 +21,7 @@ from mlagentbench.evaluation.statistics import (
     stratified_rate,
 )
 from mlagentbench.reporting.reading import Seen
+from mlagentbench.reporting.wording import counted
 
 MOST_PAIRED = 6
 """Of so many agents, each is compared with each; of more, the first with all others."""
@@ -135,6 +136,11 @@ def seconds_of(run: Seen) -> float | None:
     return None if "time" in run.summary.unknown else run.summary.elapsed
 
 
+def known(what: str, value: Callable[[Seen], float]) -> Callable[[Seen], float | None]:
+    """The value of runs that tell it; None of imported ones that do not (`time`, `tokens`, `cost`, `execution`)."""
+    return lambda run: None if what in run.summary.unknown else value(run)
+
+
 class Field:
     """All agents on all tasks of one variant, the one that succeeds most often first."""
 
@@ -154,6 +160,19 @@ class Field:
     def _rank(self, tally: Tally) -> tuple[float, float, str]:
         fair = Tally(tally.who, {task: tally.tasks[task] for task in self.common}) if self.common else tally
         return -fair.success.value, -_or_zero(fair.improvement.value), tally.who
+
+    @cached_property
+    def told_of_untold(self) -> str:
+        """What is to be said beside rates, where runs count as failed of which nobody knows it."""
+        number = sum(run.untold for run in self.runs)
+        if not number:
+            return ""
+        one = number == 1
+        return (
+            f"{counted(number, 'imported run')} {'is' if one else 'are'} not graded here and "
+            f"{'counts' if one else 'count'} as no success and no gain, though nobody knows what "
+            f"{'it' if one else 'they'} came to."
+        )
 
     @cached_property
     def pairs(self) -> list[Paired]:
