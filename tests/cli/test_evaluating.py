@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
+from dataclasses import replace
 
 
 def test_grade_every_step_tells_each_moment_and_keeps_the_verdicts(place, scripted):
@@ -44,3 +47,26 @@ def test_two_agents_are_set_against_each_other_in_plain_words(place):
 
 def test_a_cutoff_that_is_none_is_refused(place):
     assert "write it like" in place("compare", "--by", "date", "--cutoff", "soon", status=2).stderr
+
+
+def test_after_a_run_a_report_measures_what_it_needs_unless_it_is_told_not_to(place, tmp_path):
+    task = shutil.copytree(place.task, tmp_path / "ball")
+    cache = {"MLAGENTBENCH_CACHE": str(tmp_path / "cache")}
+    own = replace(place, task=task, environment=place.environment | cache)
+    own("run", task, "-a", "starter", "--experiment", "mine")
+    told = own("report", "mine", "-o", "out", "--no-references").stdout
+    assert "plain and oracle of ball@1 (mini): not measured." in told
+    assert "mlagentbench report mine -o out --references" in told and "Measuring" not in told
+    assert not _position(own.folder / "out")
+    told = own("report", "mine", "-o", "out").stdout
+    assert "Measuring the plain of ball@1" in told and "Measuring the oracle of ball@1" in told
+    assert "not measured" not in told
+    assert _position(own.folder / "out")
+    again = own.json("report", "mine", "-o", "out")
+    assert again["references"] == {"measured": [], "judged": 0, "waiting": [], "problems": []}
+
+
+def _position(report):
+    with (report / "runs.csv").open(encoding="utf-8", newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    return row["position"]

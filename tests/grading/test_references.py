@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,8 +14,16 @@ from support.acting import executing, play, submitting
 from support.tasks import replace_in
 
 from mlagentbench import Grade
-from mlagentbench.grading.grader import BASELINE_RUNS, Grader
-from mlagentbench.grading.references import Measurement, add_reference, read_references
+from mlagentbench.grading import references
+from mlagentbench.grading.grader import Grader
+from mlagentbench.grading.references import (
+    BASELINE_RUNS,
+    Measurement,
+    add_reference,
+    read_references,
+    this_machine,
+    unmeasured,
+)
 from mlagentbench.sandbox import choose
 from mlagentbench.task.preparation import Prepared, prepare
 from mlagentbench.task.registry import load_task
@@ -82,6 +94,28 @@ def test_of_several_that_need_it_at_the_same_time_one_measures_and_the_others_wa
     assert baselines[0] is not None and baselines == [baselines[0]] * 3
     told = [line for each in notes for line in each]
     assert sum(line.startswith("Measuring the starter") for line in told) == BASELINE_RUNS
+
+
+def test_what_another_machine_measured_in_the_same_home_folder_is_not_taken(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Measurement(score=1.0, seed=0, wall_seconds=1, cpu_seconds=1, peak_memory=1)
+    add_reference(prepared, "oracle", one)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(references, "this_machine", lambda: "another processor|64|aarch64")
+        assert read_references(prepared).oracle == [] and "oracle" in unmeasured(prepared)
+        add_reference(prepared, "oracle", one.model_copy(update={"score": 2.0}))
+    assert read_references(prepared).scores("oracle") == [1.0] and "oracle" not in unmeasured(prepared)
+
+
+def test_a_machine_is_known_by_what_it_is_and_not_by_its_name_nor_by_the_cores_that_one_process_has() -> None:
+    told = this_machine()
+    assert platform.machine() in told and str(os.cpu_count()) in told.split("|")
+    assert platform.node() not in told.split("|") and told.split("|")[0]
+    pinned = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    program = f"{pinned}from mlagentbench.grading.references import this_machine; print(this_machine())"
+    seen = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert seen.strip() == told
 
 
 def test_two_processes_that_measure_the_same_seed_keep_one(prepared: Prepared) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import time
 from collections import Counter
@@ -311,6 +312,35 @@ def test_what_a_report_needs_is_measured_once_before_the_runs(bench, own_task, q
     known = json.loads(references.read_text())
     assert [len(known[kind]) for kind in ("starter", "plain", "oracle")] == [3, 1, 1]
     assert "Measuring" not in bench(file, "-w", "again").stdout
+
+
+@pytest.mark.xdist_group("experiments")
+def test_what_is_missing_when_all_runs_have_ended_is_measured_and_enters_their_verdicts(
+    bench, own_task, quick
+):
+    bench.environment["MLAGENTBENCH_CACHE"] = os.environ["MLAGENTBENCH_CACHE"]
+    asked = {"tasks": [str(own_task)], "agents": [quick], "runs": 2}
+    bench(bench.file(**asked, references=["starter"]))
+    before = bench.summaries()
+    assert all(s.grade.position is None and s.grade.over_plain is None for s in before)
+    file = bench.file(**asked, references=["starter", "plain", "oracle"])
+    told = bench.json(file)
+    after = [run["summary"]["grade"] for run in told["runs"]]
+    assert all(grade["position"] is not None and grade["over_plain"] is not None for grade in after)
+    assert [s.grade.position for s in bench.summaries()] == [grade["position"] for grade in after]
+    assert [grade["score"] for grade in after] == [s.grade.score for s in before]
+    assert len(bench.runs()) == 2 and told["complete"]
+    assert "Measuring" not in bench(file).stdout, "once"
+
+
+@pytest.mark.xdist_group("experiments")
+def test_a_finished_experiment_is_told_where_nothing_can_be_measured(bench, own_task, quick):
+    bench.environment["MLAGENTBENCH_CACHE"] = os.environ["MLAGENTBENCH_CACHE"]
+    asked = {"tasks": [str(own_task)], "agents": [quick]}
+    bench(bench.file(**asked, references=["starter"]))
+    shutil.rmtree(Path(os.environ["MLAGENTBENCH_CACHE"]) / "data")
+    told = bench(bench.file(**asked, references=["starter", "plain", "oracle"])).stdout
+    assert "1 of 1 runs done" in told and "Making the data" not in told and "Measuring" not in told
 
 
 @pytest.mark.xdist_group("experiments")

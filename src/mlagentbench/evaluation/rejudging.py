@@ -7,8 +7,8 @@ from pathlib import Path
 from mlagentbench.environment.setup import key_mark
 from mlagentbench.errors import UsageError
 from mlagentbench.grading import Baseline, Grade
-from mlagentbench.grading.references import read_references
-from mlagentbench.grading.scoring import baseline_of, judge
+from mlagentbench.grading.references import BASELINE_RUNS, References, read_references
+from mlagentbench.grading.scoring import NO_BASELINE, baseline_of, judge
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades, remember_grades
 from mlagentbench.record.summary import summarise
@@ -31,6 +31,11 @@ def judge_again(run: str | Path, *, key: str | None = None) -> bool:
     )
     if prepared is None or prepared.digest != request.data_digest:
         return False
+    return judge_by(folder, prepared)
+
+
+def judge_by(folder: RunFolder, prepared: Prepared) -> bool:
+    """The same of a run that is known to be on these data."""
     known = read_grades(folder)
     changed = [new for old in known.values() if (new := _judged(prepared, old)) != old]
     if changed:
@@ -44,18 +49,26 @@ def judge_again(run: str | Path, *, key: str | None = None) -> bool:
 
 
 def _judged(prepared: Prepared, grade: Grade) -> Grade:
-    """The verdict that the same score gets now."""
-    starter = _starter(prepared)
+    """The verdict that the same score gets now. What it was set against before and is not remembered any more stays."""
+    references = read_references(prepared)
+    starter = _starter(prepared, references, grade.baseline)
     if grade.score is None or starter is None:
         return grade
-    references = read_references(prepared)
-    metric = prepared.task.definition.metric
-    return judge(grade, metric, starter, references.scores("plain"), references.scores("oracle"))
+    plain, oracle = references.scores("plain"), references.scores("oracle")
+    new = judge(grade, prepared.task.definition.metric, starter, plain, oracle)
+    return new.model_copy(
+        update={
+            "over_plain": new.over_plain if plain else grade.over_plain,
+            "position": new.position if oracle else grade.position,
+            "notes": tuple(note for note in grade.notes if not note.startswith(NO_BASELINE)),
+        }
+    )
 
 
-def _starter(prepared: Prepared) -> Baseline | None:
-    """As it is remembered; a timed task's is 1 by definition."""
+def _starter(prepared: Prepared, references: References, before: Baseline | None) -> Baseline | None:
+    """As it is remembered, or was when the verdict was reached; a timed task's is 1 by definition."""
     program = prepared.task.definition.program
     if program is not None and program.timing is not None:
         return Baseline(mean=1.0, spread=0.0, runs=program.timing.rounds)
-    return baseline_of(read_references(prepared).scores("starter"))
+    scores = references.scores("starter")
+    return baseline_of(scores) if before is None or len(scores) >= BASELINE_RUNS else before

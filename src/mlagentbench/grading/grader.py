@@ -8,6 +8,7 @@ from pathlib import Path
 from mlagentbench.errors import GraderFailedError, MLAgentBenchError, SubmissionRefusedError
 from mlagentbench.grading.grade import Baseline, Grade
 from mlagentbench.grading.references import (
+    BASELINE_RUNS,
     Kind,
     Measurement,
     References,
@@ -15,15 +16,13 @@ from mlagentbench.grading.references import (
     measuring,
     read_references,
 )
-from mlagentbench.grading.scoring import baseline_of, judge
+from mlagentbench.grading.scoring import NO_BASELINE, baseline_of, judge
 from mlagentbench.grading.stages import Score, Stage, score_file, score_foreign, score_program
 from mlagentbench.grading.trial import Trial, try_out
 from mlagentbench.sandbox import ResourceLimits, Sandbox, default_limits
 from mlagentbench.task.layout import hidden_folders
 from mlagentbench.task.preparation import Prepared
 from mlagentbench.workspace import Store
-
-BASELINE_RUNS = 3
 
 
 class Grader:
@@ -80,7 +79,7 @@ class Grader:
         try:
             starter = self.baseline()
         except MLAgentBenchError as error:
-            return grade.model_copy(update={"notes": (*grade.notes, f"There is no baseline: {error}")})
+            return grade.model_copy(update={"notes": (*grade.notes, f"{NO_BASELINE}{error}")})
         references = read_references(prepared)
         metric = prepared.task.definition.metric
         return judge(grade, metric, starter, references.scores("plain"), references.scores("oracle"))

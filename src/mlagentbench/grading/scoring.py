@@ -9,6 +9,8 @@ from statistics import fmean, stdev
 from mlagentbench.grading.grade import Baseline, Grade, Interval
 from mlagentbench.task.definition import Metric
 
+NO_BASELINE = "There is no baseline: "
+"""Begins the note of a grade that says why."""
 THRESHOLD = 0.10
 """The published one: success is an improvement of more than ten percent."""
 THRESHOLDS = (0.05, 0.10, 0.20, 0.30)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.errors import MLAgentBenchError, PreparationError, UsageError
-from mlagentbench.grading.grader import BASELINE_RUNS
-from mlagentbench.grading.references import read_references
+from mlagentbench.grading.references import unmeasured
 from mlagentbench.launch.board import Board, Line, Measuring, Nobody, Onlooker
 from mlagentbench.launch.cells import Cell
 from mlagentbench.launch.checking import Draft, draft, stands_in_the_way, with_digests
@@ -19,12 +18,14 @@ from mlagentbench.launch.forker import Forker
 from mlagentbench.launch.keeping import alone_in, keep_plan
 from mlagentbench.launch.local import Local
 from mlagentbench.launch.machine import Machine
-from mlagentbench.launch.plan import Plan, Reference
+from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.processes import Processes
 from mlagentbench.launch.reading import make_plan, read_plan
-from mlagentbench.record.summary import Summary
+from mlagentbench.launch.references import Incomplete, find_incomplete, judge_all, lacking, made_here
+from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.summary import Summary, read_summary
 from mlagentbench.sandbox import choose
-from mlagentbench.task.preparation import Prepared, prepare
+from mlagentbench.task.preparation import find_prepared, prepare
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,24 @@ def experiment(
         lines, found = find_lines(where, with_digests(made.wanted))
         board = Board(where.name, where, lines, notes=[*notes, *found])
         wait_for_locks(lines, watch.preparing)
-        if all(line.state == "ended" for line in lines):
+        short = _incomplete(lines, key)
+        over = all(line.state == "ended" for line in lines)
+        board.measurings = _lacked(short, lines, chosen)
+        if over and not board.measurings:
             watch.opened(board)
         else:
             with _processes(chosen, lines, forker) as processes:
-                if problems := stands_in_the_way(chosen, lines, processes):
+                problems = stands_in_the_way(chosen, lines, processes)
+                if problems and not over:
                     raise _cannot(problems)
+                if problems:
+                    board.measurings.clear()
+                    board.notes += [f"Not all was measured that reports need: {each}" for each in problems]
                 _prepare(board, chosen, key, watch)
                 machine = Machine(chosen.resources)
                 watch.opened(board)
                 Local(board, chosen, machine, processes, watch, key).go()
+        _judge(board, short)
         return _told(board)
 
 
@@ -143,6 +152,52 @@ def _look(made: Draft, where: Path, forker: Forker | None) -> Experiment:
     return Experiment(where.name, where, tuple(outcomes), tuple(notes), tuple(problems))
 
 
+def _incomplete(lines: list[Line], key: str | None) -> dict[tuple[str, str, int], Incomplete]:
+    """The runs that have ended here and whose verdicts lack something that can be measured, by their data."""
+    runs: dict[tuple[str, str, int], list[Line]] = {}
+    for line in lines:
+        if line.state == "ended" and line.summary is not None and lacking(line.summary.grade):
+            runs.setdefault(line.cell.data, []).append(line)
+    found = {}
+    for data, ended in runs.items():
+        cell = ended[0].cell
+        prepared = find_prepared(
+            ended[0].wanted.task, cell.variant, seed=cell.data_seed, key=key, python=cell.python
+        )
+        folders = [RunFolder(line.folder) for line in ended if line.folder is not None]
+        if prepared is not None:
+            here = [
+                run
+                for run in folders
+                if (asked := run.request()).data_digest == prepared.digest and made_here(asked.host)
+            ]
+            found[data] = find_incomplete(prepared, here)
+    return found
+
+
+def _lacked(
+    short: Mapping[tuple[str, str, int], Incomplete], lines: list[Line], plan: Plan
+) -> list[Measuring]:
+    """What they need measured, where no run that is still to be made needs it too."""
+    open_data = {line.cell.data for line in lines if line.state != "ended"}
+    return [
+        Measuring(data, what)
+        for data, each in short.items()
+        for what in each.unmeasured
+        if data not in open_data and what in plan.references
+    ]
+
+
+def _judge(board: Board, short: Mapping[tuple[str, str, int], Incomplete]) -> None:
+    """Bring the verdicts up to date of runs that had ended before."""
+    by_folder = {line.folder: line for line in board.lines}
+    for each in short.values():
+        judged, problems = judge_all(each)
+        board.notes += problems
+        for run in each.runs if judged else ():
+            by_folder[run.path].summary = read_summary(run)
+
+
 def _prepare(board: Board, plan: Plan, key: str | None, watch: Onlooker) -> None:
     """Make the data ready that runs need, once, before them; and find out what of the tasks is to be measured."""
     problems: list[str] = []
@@ -166,28 +221,13 @@ def _prepare(board: Board, plan: Plan, key: str | None, watch: Onlooker) -> None
         except MLAgentBenchError as error:
             problems.append(str(error))
             continue
-        board.measurings += _to_be_measured(prepared, cell.data, plan)
+        board.measurings += [
+            Measuring(cell.data, what) for what in unmeasured(prepared) if what in plan.references
+        ]
     if problems:
         raise PreparationError(
             "\n  ".join(["Nothing was started, because data could not be made ready:", *problems])
         )
-
-
-def _to_be_measured(prepared: Prepared, data: tuple[str, str, int], plan: Plan) -> list[Measuring]:
-    known = read_references(prepared)
-    task = prepared.task
-    timed = task.definition.program is not None and task.definition.program.timing is not None
-    there: dict[Reference, bool] = {
-        "starter": not timed,
-        "plain": (task.folder / "plain").is_dir(),
-        "oracle": (task.folder / "solution").is_dir(),
-    }
-    wanted: dict[Reference, int] = {"starter": BASELINE_RUNS, "plain": 1, "oracle": 1}
-    return [
-        Measuring(data, what)
-        for what in plan.references
-        if there[what] and len(known.of(what)) < wanted[what]
-    ]
 
 
 def _outcome(line: Line) -> Outcome:

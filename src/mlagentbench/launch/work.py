@@ -6,15 +6,12 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from mlagentbench.environment import Options
-from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import MLAgentBenchError
@@ -189,8 +186,7 @@ def _folder_of(order: RunOrder, watch: Telling) -> RunFolder:
 
 
 def _measure(order: MeasureOrder, watch: Telling) -> None:
-    from mlagentbench.grading.grader import BASELINE_RUNS, Grader
-    from mlagentbench.sandbox import choose
+    from mlagentbench.launch.references import measure
     from mlagentbench.task.preparation import prepare
     from mlagentbench.task.registry import load_task
 
@@ -208,10 +204,7 @@ def _measure(order: MeasureOrder, watch: Telling) -> None:
         watch.note(text)
         watch.stop_if_asked()
 
-    limits = resource_limits(run_limits(task.definition.limits))
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-measure-") as scratch:
-        grader = Grader(prepared, choose(order.plan.sandbox), Path(scratch), limits, progress, order.network)
-        grader.measure(order.what, BASELINE_RUNS if order.what == "starter" else 1)
+    measure(prepared, order.what, order.plan.sandbox, progress, network=order.network)
 
 
 def _check(order: CheckOrder) -> list[str]:
