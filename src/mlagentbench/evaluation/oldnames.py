@@ -155,7 +155,8 @@ def _unknown(run: OldRun) -> tuple[Any, ...]:
     unknown = ["cost", "execution"]
     if run.told.seconds is None:
         unknown.append("time")
-    if not run.calls or any(call.tokens is None for call in run.calls):
+    deciding = any(call.kind == "act" for call in run.calls)
+    if not deciding or any(call.tokens is None for call in run.calls):
         unknown.append("tokens")
     return tuple(sorted(unknown))
 
