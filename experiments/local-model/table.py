@@ -41,14 +41,15 @@ def own(folder: RunFolder, starters: Path) -> bool:
     if definition.program is not None:
         return bool(made) and made != hash_of(folder, begin, definition.submission)
     writing = [
-        step.snapshot
+        step
         for step in events
         if isinstance(step, StepTaken)
         and any(change.path == definition.submission for change in step.changes)
     ]
     if not writing:
         return False
-    changed = hash_of(folder, writing[-1], definition.entry) != hash_of(folder, begin, definition.entry)
+    script = str(writing[-1].action.args.get("script_name", definition.entry))
+    changed = hash_of(folder, writing[-1].snapshot, script) != hash_of(folder, begin, definition.entry)
     starter = RunFolder.open(run_agent(definition.name, "starter", seed=request.seed, runs=starters).folder)
     (submitted,) = (event.snapshot for event in starter.history().events if isinstance(event, RunEnded))
     return changed and made != hash_of(starter, submitted, definition.submission)
