@@ -77,7 +77,7 @@ def row(folder: RunFolder, starters: Path) -> Row:
         "yes" if grade.success else "no",
         f"{sum(step.observation.ok for step in edits)}/{len(edits)}",
         f"{sum(step.observation.ok for step in runs)}/{len(runs)}",
-        str(len(calls) - sum(step.action.name != "No Action" for step in steps)),
+        str(max(0, len(calls) - sum(step.action.name != "No Action" for step in steps))),
         f"{summary.tokens_in:,} / {summary.tokens_out:,}",
         f"{summary.elapsed / 60:.0f}",
     )
