@@ -277,7 +277,7 @@ def test_blocks_that_are_too_long_for_the_fast_model_are_halved(play):
 
 def test_a_small_profile_cuts_instead_and_shows_few_actions(play):
     act = saying(writing("long.txt", LONG), reading("long.txt"), submitting(), protocol="json")
-    done = play(act, profile="small", guided=False)
+    done = play(act, profile="small", guided=False, directed=False)
     system = act.asked[0][0][0].content
     assert "- Read File: " in system and "- List Files: " not in system
     shown = act.asked[2][0][-1].content
