@@ -24,7 +24,13 @@ This page is made by `python -m mlagentbench.cli.reference`.
 
 def commands_page() -> str:
     """The whole page as Markdown."""
-    top = click.Context(cli, info_name="mlagentbench", max_content_width=_WIDTH, terminal_width=_WIDTH)
+    top = click.Context(
+        cli,
+        info_name="mlagentbench",
+        max_content_width=_WIDTH,
+        terminal_width=_WIDTH,
+        **cli.context_settings,
+    )
     lines = [_HEAD, "| command | does |", "|---|---|"]
     lines += [f"| [`{name}`](#{name}) | {what} |" for name, what in COMMANDS.items()]
     lines += _commands_of(cli, top)
