@@ -36,5 +36,5 @@ cat <<NEXT
   another task                          $command run vectorization -a starter$again
   check that every run is what it says  $command verify $runs/demo
   a real language model, without a key  $(dirname "$command")/pip install -q '.[local]' && $command model fetch qwen2.5-coder-1.5b
-                                        $command run house-price -a react --profile small -m local/qwen2.5-coder-1.5b$again
+                                        $command run house-price -a research --profile small -m local/qwen2.5-coder-1.5b$again
 NEXT
