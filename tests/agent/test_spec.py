@@ -120,3 +120,9 @@ def test_the_task_s_own_code_stops_at_the_limit(tiny_task: Path, runs: Path) -> 
     for agent in ("starter", "plain", "oracle"):
         made = run(tiny_task, agent, runs=runs, limits={"steps": 1})
         assert made.summary.ended == "limit" and made.summary.steps == 1
+
+
+def test_an_agent_that_has_no_model_to_ask_makes_no_run(tiny_task: Path, runs: Path) -> None:
+    with pytest.raises(UsageError, match="'research' needs a language model"):
+        run(tiny_task, "research", runs=runs)
+    assert not list(runs.rglob("run.json"))

@@ -97,8 +97,8 @@ def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str
     where = AGENTS.get(name, name)
     if ":" not in where:
         near = get_close_matches(name, AGENTS, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"The agents are {', '.join(AGENTS)}"
-        raise UsageError(f"There is no agent {name!r}. {hint}; `package.module:Class` names one of your own.")
+        hint = f"Did you mean {near[0]!r}?" if near else f"The agents are {', '.join(AGENTS)}."
+        raise UsageError(f"There is no agent {name!r}. {hint} `package.module:Class` names one of your own.")
     module, _, attribute = where.partition(":")
     try:
         kind = getattr(importlib.import_module(module), attribute)

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mlagentbench.environment.setup import key_mark
-from mlagentbench.errors import UsageError
 from mlagentbench.grading import Baseline, Grade
 from mlagentbench.grading.references import BASELINE_RUNS, References, read_references
 from mlagentbench.grading.scoring import NO_BASELINE, baseline_of, judge
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades, remember_grades
 from mlagentbench.record.summary import summarise
-from mlagentbench.task.preparation import Prepared, find_prepared
-from mlagentbench.task.registry import load_task
+from mlagentbench.task.preparation import Prepared
 
 
-def judge_again(run: str | Path, *, key: str | None = None) -> bool:
-    """Set a run's scores against what is measured by now; whether a verdict has changed. Scores stay as they are."""
-    folder = RunFolder.open(run)
-    request = folder.request()
-    if request.data_key != key_mark(key):
-        raise UsageError(f"The data of {run} were made with another key, or without one; see --key.")
-    prepared = find_prepared(
-        load_task(request.task_folder or request.task),
-        request.variant,
-        seed=request.data_seed,
-        key=key,
-        python=request.python or None,
-    )
-    if prepared is None or prepared.digest != request.data_digest:
-        return False
-    return judge_by(folder, prepared)
-
-
-def judge_by(folder: RunFolder, prepared: Prepared) -> bool:
-    """The same of a run that is known to be on these data."""
+def judge_again(folder: RunFolder, prepared: Prepared) -> bool:
+    """Set the scores of a run on these data against what is measured by now; whether a verdict has changed. Scores stay
+    as they are."""
     known = read_grades(folder)
     changed = [new for old in known.values() if (new := _judged(prepared, old)) != old]
     if changed:

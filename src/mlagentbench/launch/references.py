@@ -13,7 +13,7 @@ from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.environment.setup import this_host
 from mlagentbench.errors import MLAgentBenchError, RecordError
 from mlagentbench.evaluation.groups import runs_of
-from mlagentbench.evaluation.rejudging import judge_by
+from mlagentbench.evaluation.rejudging import judge_again
 from mlagentbench.grading import Grade
 from mlagentbench.grading.references import RUNS, Kind, kinds_of, unmeasured
 from mlagentbench.record.folder import RunFolder, find_runs
@@ -127,7 +127,7 @@ def judge_all(short: Incomplete) -> tuple[int, list[str]]:
     judged, problems = 0, []
     for run in short.runs:
         try:
-            judged += judge_by(run, short.prepared)
+            judged += judge_again(run, short.prepared)
         except (RecordError, OSError) as error:
             problems.append(f"The verdict of {run.path.name} is as it was: {error}")
     return judged, problems

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from mlagentbench.agent.spec import Agent, build_agent, needs_of
+from mlagentbench.agent.spec import AGENTS, Agent, build_agent, needs_model, needs_of
 from mlagentbench.environment import Environment, Options, Watch
 from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
@@ -51,6 +51,10 @@ def run(
     """
     built, kept = build_agent(agent, settings or {})
     models = ModelChoice(act=model) if isinstance(model, str) else model
+    if not models.act and agent in AGENTS and needs_model(agent):
+        raise UsageError(
+            f"The agent {agent!r} needs a language model, and the run has none. Name one with -m provider/name."
+        )
     return drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
 
 
