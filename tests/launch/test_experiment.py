@@ -321,14 +321,16 @@ def test_what_is_missing_when_all_runs_have_ended_is_measured_and_enters_their_v
     bench.environment["MLAGENTBENCH_CACHE"] = os.environ["MLAGENTBENCH_CACHE"]
     asked = {"tasks": [str(own_task)], "agents": [quick], "runs": 2}
     bench(bench.file(**asked, references=["starter"]))
-    before = bench.summaries()
-    assert all(s.grade.position is None and s.grade.over_plain is None for s in before)
+    before = {s.run: s.grade for s in bench.summaries()}
+    assert all(grade.position is None and grade.over_plain is None for grade in before.values())
     file = bench.file(**asked, references=["starter", "plain", "oracle"])
     told = bench.json(file)
-    after = [run["summary"]["grade"] for run in told["runs"]]
-    assert all(grade["position"] is not None and grade["over_plain"] is not None for grade in after)
-    assert [s.grade.position for s in bench.summaries()] == [grade["position"] for grade in after]
-    assert [grade["score"] for grade in after] == [s.grade.score for s in before]
+    after = {run["summary"]["run"]: run["summary"]["grade"] for run in told["runs"]}
+    assert all(grade["position"] is not None and grade["over_plain"] is not None for grade in after.values())
+    assert {s.run: s.grade.position for s in bench.summaries()} == {
+        r: g["position"] for r, g in after.items()
+    }
+    assert {r: g["score"] for r, g in after.items()} == {r: grade.score for r, grade in before.items()}
     assert len(bench.runs()) == 2 and told["complete"]
     assert "Measuring" not in bench(file).stdout, "once"
 
