@@ -13,6 +13,7 @@ from support.acting import events_of, steps_of
 from telling import Told, completion, killed_and_resumed, killer, script_line
 
 from mlagentbench import load_task, resume, run
+from mlagentbench.agent.guiding import kind_of_change
 from mlagentbench.agent.measuring import RUN_WITH_SEED, validation_score
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.cli.commands.show import command as show
@@ -161,6 +162,18 @@ def test_it_drafts_repairs_improves_and_submits_what_stays_the_best(tiny_task, r
     questions = [messages[-1].content for messages, _, _ in model.asked]
     assert "too bad" in questions[1] and "Draft a broken one." in questions[1]
     assert "no fenced code block" in questions[3], "why a reply could not be used is told"
+
+
+def test_a_directed_search_says_what_the_next_solution_should_change_unless_it_is_a_repair(
+    tiny_task, runs, speak_with
+):
+    model = Told(REPLIES)
+    speak_with(model)
+    run(tiny_task, "tree", "test/told", settings=SETTINGS | {"directed": True}, runs=runs)
+    draft, repair, improvement, *_ = [messages[1].content for messages, _, _ in model.asked]
+    assert draft.endswith(f"This time, {kind_of_change(0)}") and "stronger method" in draft
+    assert "This time" not in repair
+    assert improvement.endswith(f"This time, {kind_of_change(1)}") and "better settings" in improvement
 
 
 def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):

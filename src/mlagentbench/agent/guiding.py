@@ -77,8 +77,13 @@ def direction(offered: Sequence[str], history: Sequence[StepTaken]) -> str:
             ideas += not failed
         elif step.action.name == _UNDO:
             failed = False
+    return "" if failed or not _EDITS.intersection(offered) else kind_of_change(ideas)
+
+
+def kind_of_change(ideas: int) -> str:
+    """What the next idea should change, after so many others."""
     kinds = prompt("directions").splitlines()
-    return "" if failed or not _EDITS.intersection(offered) else kinds[ideas % len(kinds)]
+    return kinds[ideas % len(kinds)]
 
 
 def informing(history: Sequence[StepTaken], editing: Action) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from mlagentbench.agent.guiding import kind_of_change
 from mlagentbench.agent.loop import LOST
 from mlagentbench.agent.measuring import (
     error_line,
@@ -165,9 +166,16 @@ class Search:
                 return prompt("tree_debug", **values, problem=node.problem, output=output)
             case "improve":
                 score = f"{node.score:.6g}"
-                return prompt("tree_improve", **values, score=score, goal=self._tree.goal, output=output)
+                asked = prompt("tree_improve", **values, score=score, goal=self._tree.goal, output=output)
             case _:
-                return prompt("tree_draft", **values)
+                asked = prompt("tree_draft", **values)
+        return f"{asked} {self._direction()}".strip()
+
+    def _direction(self) -> str:
+        if not self._settings.directed:
+            return ""
+        ideas = sum(node.operator in ("draft", "improve") for node in self._tree.nodes)
+        return prompt("tree_direction", kind=kind_of_change(ideas))
 
     def _memory(self, last: int) -> str:
         """What was tried, and what was measured."""

@@ -15,6 +15,7 @@ SMALL: dict[str, Any] = {
     "output_limit": 800,
     "tokens": 1_500,
     "temperature": 0.4,
+    "directed": True,
 }
 
 
@@ -46,6 +47,11 @@ class TreeSettings(Settings):
     )
     most_nodes: int = Field(100, ge=1, description="solutions in all; the run's limits usually come first")
     remembered: int = Field(20, ge=0, description="of the solutions tried, how many the model is told of")
+    directed: bool = Field(
+        False,
+        description="say which kind of change the next solution should make, unless it is a repair: a stronger method, "
+        "then its settings, then the input, and again",
+    )
     output_limit: int = Field(
         3_000, ge=100, description="characters of a script's output that the model is shown"
     )
