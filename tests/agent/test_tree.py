@@ -19,7 +19,7 @@ from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.cli.commands.show import command as show
 from mlagentbench.model.errors import TooLongError, UnavailableError
 from mlagentbench.model.spec import Completion
-from mlagentbench.record.events import Note, RunEnded
+from mlagentbench.record.events import ModelCalled, Note, RunEnded
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.workspace import read
 
@@ -126,7 +126,7 @@ REPLIES = [
     completion("No code at all."),
     said("Improve it.", STEADY),
 ]
-SETTINGS = {"drafts": 1, "debug_share": 1.0, "most_nodes": 3, "candidates": 2, "again": 2}
+SETTINGS = {"preview": 0, "drafts": 1, "debug_share": 1.0, "most_nodes": 3, "candidates": 2, "again": 2}
 
 
 def nodes_of(folder: Path) -> list[dict[str, object]]:
@@ -176,6 +176,41 @@ def test_a_directed_search_says_what_the_next_solution_should_change_unless_it_i
     assert improvement.endswith(f"This time, {kind_of_change(1)}") and "better settings" in improvement
 
 
+def test_it_looks_at_the_largest_tables_and_says_what_is_installed(tiny_task, runs, speak_with):
+    model = Told([said("Better.", STEADY)])
+    speak_with(model)
+    settings = {"preview": 1, "drafts": 1, "most_nodes": 1, "again": 0}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs)
+    system = model.asked[0][0][0].content
+    inspected = [
+        step.action.args["script_name"]
+        for step in steps_of(done)
+        if step.action.name == "Inspect Script Lines"
+    ]
+    assert inspected == ["train.csv"]
+    assert "The data begin like this:\n\ntrain.csv, lines 1 to 3 of" in system and "speed" in system
+
+
+def test_a_planned_solution_is_asked_for_twice_and_its_broken_replies_are_not_shown(
+    tiny_task, runs, speak_with
+):
+    model = Told([completion("Be steady.\n"), completion("obj['script']"), said("", STEADY)])
+    speak_with(model)
+    settings = {"planned": True, "plan_tokens": 50, "drafts": 1, "most_nodes": 1, "again": 0}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs)
+    (plan, sampling, _), (first, _, _), (second, _, _) = model.asked
+
+    assert sampling.max_tokens == 50 and "no code" in plan[0].content
+    assert (
+        first == second
+        and len(first) == 1
+        and "leave everything else as it is: Be steady." in first[0].content
+    )
+    assert "distance" in first[0].content, "the script that it begins with"
+    node = nodes_of(done.folder)[1]
+    assert node["plan"] == "Be steady." and node["scores"] == [2.0]
+
+
 def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):
     speak_with(Told([said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9))
     settings = {"drafts": 1, "again": 0}
@@ -195,7 +230,7 @@ def test_no_limit_takes_the_best_away(tiny_task, runs, speak_with, limits):
         for each in [said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9
     ]
     speak_with(Told(slow))
-    settings = {"drafts": 1, "again": 0}
+    settings = {"drafts": 1, "again": 0, "preview": 0}
     done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits=limits)
     steps = steps_of(done)
     assert done.summary.ended == "submitted" and len(steps) < 16
@@ -266,6 +301,9 @@ def test_a_file_of_completions_drives_it_through_house_price(runs, tmp_path):
     done = run("house-price", "tree", f"mock/{tmp_path / 'act.jsonl'}", settings=settings, runs=runs)
     assert done.grade is not None and done.grade.success
     assert [node["operator"] for node in nodes_of(done.folder)] == ["starter", "draft", "debug"]
+    first = next(event for event in events_of(done.folder) if isinstance(event, ModelCalled))
+    system = RunFolder.open(done.folder).store().get(first.request).decode()
+    assert "installed (numpy, pandas, scikit-learn, scipy)" in system and "MSSubClass" in system
     assert any(step.action.args.get("script_name") == RUN_WITH_SEED for step in steps_of(done))
 
 

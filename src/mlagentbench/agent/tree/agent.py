@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-from mlagentbench.agent.guiding import kind_of_change
 from mlagentbench.agent.loop import LOST
 from mlagentbench.agent.measuring import (
     error_line,
@@ -17,18 +16,14 @@ from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.shortening import cut
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.agent.tree.settings import TreeSettings
+from mlagentbench.agent.tree.writing import LONGEST_PROBLEM, Writer
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.fences import NoSingleBlockError
-from mlagentbench.environment.actions.replies import fenced_reply
 from mlagentbench.environment.desk import Used
 from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import TooLongError
-from mlagentbench.model.spec import Completion, Message, Sampling
 from mlagentbench.record import Action, Observation
 
-_LONGEST_PLAN = 400
-_LONGEST_PROBLEM = 200
-_SHORTEST_OUTPUT = 300
 _STEPS_OF_A_NODE = 2
 _STEPS_OF_THE_END = 3
 """Write the best, run it, submit."""
@@ -66,14 +61,12 @@ class Search:
             settings.drafts, settings.debug_depth, settings.debug_share, settings.policy
         )
         self._chance = random.Random(env.folder.request().seed)
-        self._sampling = Sampling(max_tokens=settings.tokens, temperature=settings.temperature)
         self._notes = Notes(env)
-        self._outputs: dict[int, str] = {}
+        self._writer = Writer(env, settings, tree, self._affords)
         self._longest = 0.0
         self._began = Used()
         """As it was when the last step ended and a node began."""
         self._dearest_node = Used()
-        self._dearest_reply = Used()
         self._lying: Node | None = None
 
     def run(self) -> None:
@@ -92,11 +85,13 @@ class Search:
         self._lying = node
         if not self._env.done:
             self._execute(node)
+        if not self._env.done:
+            self._writer.look()
 
     def _try(self, move: Move) -> bool:
         """One node more; false where what there is to say has outgrown the model."""
         try:
-            plan, script = self._write(move)
+            plan, script = self._writer.write(move)
         except NoSingleBlockError as problem:
             node = self._tree.grow(move, "", "")
             node.problem = f"There is no script: of the reply, {problem}."
@@ -112,82 +107,6 @@ class Search:
             self._execute(node)
         return True
 
-    def _write(self, move: Move) -> tuple[str, str]:
-        """A plan and a script, or why there is none."""
-        try:
-            return self._asked(move, self._settings.remembered, self._settings.output_limit)
-        except TooLongError:
-            return self._asked(move, 0, _SHORTEST_OUTPUT)
-
-    def _asked(self, move: Move, remembered: int, output: int) -> tuple[str, str]:
-        """The same, with so much said of what was tried and of what was printed."""
-        messages = [
-            Message(role="system", content=self._system()),
-            Message(role="user", content=self._question(move, remembered, output)),
-        ]
-        for last in [False] * (self._settings.max_tries - 1) + [True]:
-            try:
-                return self._read(messages)
-            except NoSingleBlockError as problem:
-                if last or self._env.done:
-                    raise
-                told = f"This could not be used: {problem}. Reply with the whole script in one fenced code block."
-                messages = [*messages[:2], Message(role="assistant", content=self._said), _user(told)]
-        raise AssertionError("there is a last try")
-
-    def _read(self, messages: list[Message]) -> tuple[str, str]:
-        self._said = "(nothing)"
-
-        def ask(asked: list[Message]) -> Completion:
-            if not self._affords(self._dearest_reply):
-                raise NoSingleBlockError(
-                    "no more could be asked for: the best solution must still be submitted"
-                )
-            before = self._env.used
-            completion = self._env.complete(asked, self._sampling, role="edit")
-            self._dearest_reply = self._dearest_reply.most(self._env.used.since(before))
-            self._said = cut(completion.text.strip(), self._settings.output_limit) or self._said
-            return completion
-
-        reply, script = fenced_reply(ask, messages)
-        plan = " ".join(reply.split("```", 1)[0].split())
-        return cut(plan, _LONGEST_PLAN), script
-
-    def _system(self) -> str:
-        metric = self._env.task.definition.metric.name
-        return prompt("tree_system", problem=self._env.problem, script=self._script, metric=metric)
-
-    def _question(self, move: Move, remembered: int, longest: int) -> str:
-        node = move.parent or self._tree.nodes[0]
-        output = cut(self._outputs.get(node.number, ""), longest)
-        values = {"memory": self._memory(remembered), "code": node.script}
-        match move.operator:
-            case "debug":
-                return prompt("tree_debug", **values, problem=node.problem, output=output)
-            case "improve":
-                score = f"{node.score:.6g}"
-                asked = prompt("tree_improve", **values, score=score, goal=self._tree.goal, output=output)
-            case _:
-                asked = prompt("tree_draft", **values)
-        return f"{asked} {self._direction()}".strip()
-
-    def _direction(self) -> str:
-        if not self._settings.directed:
-            return ""
-        ideas = sum(node.operator in ("draft", "improve") for node in self._tree.nodes)
-        return prompt("tree_direction", kind=kind_of_change(ideas))
-
-    def _memory(self, last: int) -> str:
-        """What was tried, and what was measured."""
-        if not last:
-            return ""
-        lines = [
-            f"- {node.plan or 'Nothing could be read.'} Result: "
-            + (f"validation score {node.score:.6g}" if node.scores else cut(node.problem, _LONGEST_PROBLEM))
-            for node in self._tree.nodes[-last:]
-        ]
-        return "\n".join([f"Tried so far (goal: {self._tree.goal}):", *lines])
-
     def _lay(self, node: Node) -> bool:
         """Put a node's script into the workspace."""
         if self._lying is node:
@@ -195,7 +114,7 @@ class Search:
         action = Action("Write File", {"file_name": self._script, "content": node.script})
         observation = self._env.step(action)
         if not observation.ok:
-            node.problem = cut(observation.text, _LONGEST_PROBLEM)
+            node.problem = cut(observation.text, LONGEST_PROBLEM)
             self._tell(node)
             return False
         self._lying = node
@@ -204,14 +123,14 @@ class Search:
     def _execute(self, node: Node) -> None:
         observation = self._env.step(Action("Execute Script", {"script_name": self._script}))
         node.step = len(self._env.history)
-        self._outputs[node.number] = observation.text
+        self._writer.outputs[node.number] = observation.text
         score = self._measured(observation)
         if score is not None:
             node.scores.append(score)
         elif observation.ok:
             node.problem = "It printed no line `validation <metric>: <number>`."
         else:
-            node.problem = cut(error_line(observation.text), _LONGEST_PROBLEM)
+            node.problem = cut(error_line(observation.text), LONGEST_PROBLEM)
         self._tell(node)
 
     def _measured(self, observation: Observation) -> float | None:
@@ -304,10 +223,6 @@ class Search:
             runs="one run" if len(best.scores) == 1 else f"mean of {len(best.scores)} runs",
             plan=best.plan,
         )
-
-
-def _user(text: str) -> Message:
-    return Message(role="user", content=text)
 
 
 def _ending(code: str) -> str:

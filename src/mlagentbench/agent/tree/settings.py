@@ -16,6 +16,8 @@ SMALL: dict[str, Any] = {
     "tokens": 1_500,
     "temperature": 0.4,
     "directed": True,
+    "planned": True,
+    "preview": 1,
 }
 
 
@@ -51,6 +53,14 @@ class TreeSettings(Settings):
         False,
         description="say which kind of change the next solution should make, unless it is a repair: a stronger method, "
         "then its settings, then the input, and again",
+    )
+    planned: bool = Field(
+        False,
+        description="ask for a plan by itself first, and then for a script that carries it out and for nothing else",
+    )
+    plan_tokens: int = Field(120, ge=1, description="output tokens of such a plan")
+    preview: int = Field(
+        3, ge=0, description="data files whose first lines the model is shown, the largest first; 0: none"
     )
     output_limit: int = Field(
         3_000, ge=100, description="characters of a script's output that the model is shown"
