@@ -11,7 +11,8 @@ from mlagentbench.agent.tree.search import Policy
 
 SMALL: dict[str, Any] = {
     "drafts": 1,
-    "remembered": 5,
+    "debug_depth": 1,
+    "remembered": 0,
     "output_limit": 800,
     "tokens": 1_500,
     "temperature": 0.4,

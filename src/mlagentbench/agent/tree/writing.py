@@ -56,7 +56,11 @@ class Writer:
 
     def _asked(self, move: Move, remembered: int, output: int) -> tuple[str, str]:
         """The same, with so much said of what was tried and of what was printed."""
-        question = [_system(self._system()), _user(self._question(move, remembered, output))]
+        reply = prompt("tree_reply_plan" if self._settings.planned else "tree_reply")
+        question = [
+            _system(self._system()),
+            _user(f"{self._question(move, remembered, output)}\n\n{reply}"),
+        ]
         if not self._settings.planned:
             return self._script_of(question)
         plan = self._plan(question)
@@ -113,7 +117,6 @@ class Writer:
             script=self._script,
             libraries=self._libraries(),
             metric=self._env.task.definition.metric.name,
-            reply=prompt("tree_reply_plan" if self._settings.planned else "tree_reply"),
         )
 
     def _libraries(self) -> str:
@@ -131,10 +134,10 @@ class Writer:
                 return prompt("tree_debug", **values, problem=node.problem, output=output)
             case "improve":
                 score = f"{node.score:.6g}"
-                asked = prompt("tree_improve", **values, score=score, goal=self._tree.goal, output=output)
+                values |= {"score": score, "goal": self._tree.goal, "output": output}
+                return prompt("tree_improve", **values, change=self._direction() or prompt("tree_change"))
             case _:
-                asked = prompt("tree_draft", **values)
-        return f"{asked} {self._direction()}".strip()
+                return prompt("tree_draft", **values, change=self._direction() or prompt("tree_own_way"))
 
     def _beginning(self, move: Move) -> Node:
         return move.parent or self._tree.nodes[0]
