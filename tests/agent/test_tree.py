@@ -75,6 +75,18 @@ def test_by_rank_the_better_ones_are_chosen_more_often() -> None:
     assert counts == sorted(counts) and counts[-1] > 150 and counts[1] > 0
 
 
+def test_what_was_run_again_is_chosen_before_what_was_lucky_once() -> None:
+    tree = grown("minimize", 5.0, 1.0, 2.0)
+    tree.nodes[0].scores += [5.0]
+    tree.nodes[2].scores += [4.0, 4.0]
+    assert tree.best() is tree.nodes[2]
+
+
+def test_of_equals_only_one_is_a_candidate() -> None:
+    tree = grown("maximize", 0.5, 0.7, 0.7, "broken", 0.6)
+    assert [node.number for node in tree.candidates(3)] == [1, 4, 0]
+
+
 def test_means_over_runs_decide() -> None:
     tree = grown("minimize", 1.0, 1.5)
     tree.nodes[0].scores += [4.0, 4.0]
@@ -157,6 +169,7 @@ def test_it_drafts_repairs_improves_and_submits_what_stays_the_best(tiny_task, r
     store = RunFolder.open(done.folder).store()
     assert read(store, steps[-1].snapshot, "train.py", 10_000).decode() == STEADY
     assert "number 3" in steps[-1].action.args["final_answer"]
+    assert [node["node"] for node in nodes if node["chosen"]] == [3]
     for node in nodes[1:]:
         assert steps[int(str(node["step"])) - 1].action.name == "Execute Script"
     questions = [messages[-1].content for messages, _, _ in model.asked]
@@ -194,15 +207,16 @@ def test_it_looks_at_the_largest_tables_and_says_what_is_installed(tiny_task, ru
 def test_a_planned_solution_is_asked_for_twice_and_its_broken_replies_are_not_shown(
     tiny_task, runs, speak_with
 ):
-    model = Told([completion("Be steady.\n"), completion("obj['script']"), said("", STEADY)])
+    unfinished = said("", f'"""Begins.\n{STEADY}')
+    model = Told([completion("Be steady.\n"), completion("obj['script']"), unfinished, said("", STEADY)])
     speak_with(model)
     settings = {"planned": True, "plan_tokens": 50, "drafts": 1, "most_nodes": 1, "again": 0}
     done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs)
-    (plan, sampling, _), (first, _, _), (second, _, _) = model.asked
+    (plan, sampling, _), (first, _, _), (second, _, _), (third, _, _) = model.asked
 
     assert sampling.max_tokens == 50 and plan[1].content.endswith("The script is written after that.")
     assert (
-        first == second
+        first == second == third
         and len(first) == 1
         and "leave everything else as it is: Be steady." in first[0].content
     )

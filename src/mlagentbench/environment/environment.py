@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mlagentbench.environment.actions.registry import perform
+from mlagentbench.environment.actions.syntax import syntax_error
 from mlagentbench.environment.consent import perform_with
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.repl import Repl
@@ -189,6 +190,10 @@ class Environment:
     def model(self, role: ModelRole = "act") -> Model:
         """The model in a role, for its name and what it can do; ask it through `complete`."""
         return self._run.desk.model(role)
+
+    def syntax_error(self, script: str) -> str:
+        """Why a text is no Python for the task's interpreter, which is asked in the sandbox; empty where it is."""
+        return syntax_error(self._run.bench, script)
 
     def step(self, action: Action) -> Observation:
         """Do one thing, and see what came of it."""

@@ -138,12 +138,12 @@ class Search:
             self._longest = max(self._longest, observation.execution.wall_seconds)
         return validation_score(observation.text) if observation.ok else None
 
-    def _tell(self, node: Node) -> None:
+    def _tell(self, node: Node, chosen: bool = False) -> None:
         """Keep the node in the record, for whoever draws the tree."""
         result = f"validation {node.score:.6g}" if node.scores else node.problem
         below = "" if node.parent is None else f" of node {node.parent}"
         self._notes.say(
-            f"Node {node.number}, {node.operator}{below}: {result}",
+            f"Node {node.number}, {node.operator}{below}: {result}{', chosen' if chosen else ''}",
             {
                 "node": node.number,
                 "parent": node.parent,
@@ -152,6 +152,7 @@ class Search:
                 "step": node.step,
                 "scores": node.scores,
                 "problem": node.problem,
+                "chosen": chosen,
             },
         )
 
@@ -189,6 +190,7 @@ class Search:
         self._make_sure()
         best = self._tree.best()
         if best is not None and not self._env.done:
+            self._tell(best, chosen=True)
             ran_last = self._lying is best and self._env.history[-1].index == best.step
             if self._lay(best) and not ran_last and not self._env.done:
                 self._env.step(Action("Execute Script", {"script_name": self._script}))
@@ -197,7 +199,7 @@ class Search:
 
     def _make_sure(self) -> None:
         """Run the best again with other seeds: one good score may be luck."""
-        candidates = self._tree.ranked()[: self._settings.candidates]
+        candidates = self._tree.candidates(self._settings.candidates)
         if self._settings.again == 0 or len(candidates) < 2 or self._env.done:
             return
         self._env.step(writing_run_with_seed())

@@ -61,7 +61,17 @@ class Tree:
         )
 
     def best(self) -> Node | None:
-        return next(iter(self.ranked()), None)
+        """Where some were run again, one of these: a single score may be luck, and the luckiest would win."""
+        ranked = self.ranked()
+        sure = [node for node in ranked if len(node.scores) > 1]
+        return next(iter(sure or ranked), None)
+
+    def candidates(self, most: int) -> list[Node]:
+        """The best so far, of those with the same score the oldest: they do the same."""
+        found: dict[float | None, Node] = {}
+        for node in self.ranked():
+            found.setdefault(node.score, node)
+        return list(found.values())[:most]
 
     def broken_leaves(self, depth: int) -> list[Node]:
         """Those that ran without a score, that nothing was made of, and that are not the end of `depth` repairs."""

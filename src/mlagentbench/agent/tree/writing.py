@@ -86,6 +86,8 @@ class Writer:
             self._said = "(nothing)"
             try:
                 reply, script = fenced_reply(self._reply, asked)
+                if self._script.endswith(".py") and (error := self._env.syntax_error(script)):
+                    raise NoSingleBlockError(f"the script is not valid Python ({error})")
             except NoSingleBlockError as problem:
                 if last or self._env.done:
                     raise
