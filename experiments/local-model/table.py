@@ -60,8 +60,15 @@ def row(folder: RunFolder, starters: Path) -> Row:
     events = folder.history().events
     steps = [event for event in events if isinstance(event, StepTaken)]
     runs = [step for step in steps if step.action.name == "Execute Script"]
-    edits = [step for step in steps if step.action.name.startswith("Edit Script")]
+    entry = load_task(request.task.partition("@")[0]).definition.entry
+    edits = [
+        step
+        for step in steps
+        if step.action.name.startswith("Edit Script")
+        or (step.action.name == "Write File" and step.action.args["file_name"] == entry)
+    ]
     calls = [event for event in events if isinstance(event, ModelCalled) and event.role == "act"]
+    refused = len(calls) - sum(step.action.name != "No Action" for step in steps)
     grade = summary.grade
     assert grade is not None
     improvement = "" if grade.improvement is None else f"{grade.improvement:+.1%}"
@@ -77,7 +84,7 @@ def row(folder: RunFolder, starters: Path) -> Row:
         "yes" if grade.success else "no",
         f"{sum(step.observation.ok for step in edits)}/{len(edits)}",
         f"{sum(step.observation.ok for step in runs)}/{len(runs)}",
-        str(max(0, len(calls) - sum(step.action.name != "No Action" for step in steps))),
+        str(max(0, refused)) if calls else "",
         f"{summary.tokens_in:,} / {summary.tokens_out:,}",
         f"{summary.elapsed / 60:.0f}",
     )
