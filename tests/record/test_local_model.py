@@ -20,6 +20,8 @@ def test_enough_runs_are_kept():
     cells = Counter(file.name.rsplit("-", 1)[0] for file in KEPT)
     for agent in ("research", "react"):
         assert cells[f"{agent}-house-price"] == 3 and cells[f"{agent}-vectorization"] == 2
+    for agent in ("research", "tree"):
+        assert cells[f"{agent}-house-price"] == 3 and cells[f"{agent}-spaceship-titanic"] == 3
 
 
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: file.name)
