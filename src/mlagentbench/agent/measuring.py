@@ -7,6 +7,8 @@ import re
 
 from mlagentbench.record import Action
 
+OTHER_SEEDS = 1_000
+"""Seeds to run something again with are so far apart: none is that of another run."""
 RUN_WITH_SEED = "run_with_seed.py"
 _RUN_WITH_SEED = """import os
 import runpy

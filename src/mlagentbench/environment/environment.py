@@ -59,6 +59,7 @@ class Environment:
         self._setup = setup
         self._open: OpenRun | None = None
         self._replay = Replay(())
+        self._limits_then = setup.limits
         self._snapshot = ""
         self._steps = 0
         self._elapsed_before = 0.0
@@ -90,8 +91,8 @@ class Environment:
 
     @property
     def limits(self) -> RunLimits:
-        """What the run may use."""
-        return self._setup.limits
+        """What the run may use; while it is replayed, what it might use then: agents decide by it."""
+        return self._limits_then if self._replay else self._setup.limits
 
     @property
     def history(self) -> list[StepTaken]:
@@ -155,6 +156,7 @@ class Environment:
             run.bench.repl = Repl(lost_state=lost)
             run.bench.starts = 1 + sum(step.action.name == "Run Program" for step in steps)
         self._replay = run.desk.replay = Replay(run.journal.events, run.inherited)
+        self._limits_then = run.folder.request().limits
         run.desk.take_over(event for event in run.journal.events if isinstance(event, ModelCalled))
         if not self._setup.replays:
             while (step := self._replay.skip()) is not None:

@@ -21,7 +21,7 @@ from mlagentbench.record.annotations import Annotations, read_annotations
 from mlagentbench.record.events import Event, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder
 
-RULES = 1
+RULES = 2
 """Raised when what is said of a run can change, so that what was kept is made anew."""
 MOST_LISTED = 50
 _LONGEST_TEXT = 300

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mlagentbench.evaluation.gains import gains_of
 from mlagentbench.evaluation.pairing import (
     MOST_RUNS,
     Difference,
@@ -79,12 +80,8 @@ def _by_task(runs: Iterable[Summary]) -> dict[_Key, list[Summary]]:
 
 
 def _gains(ours: Sequence[Summary], theirs: Sequence[Summary]) -> Pair | None:
-    sides = [
-        [(run.seed, run.grade.improvement if run.grade and run.grade.valid else 0.0) for run in runs]
-        for runs in (ours, theirs)
-    ]
-    known = [[(seed, gain) for seed, gain in side if gain is not None] for side in sides]
-    return (known[0], known[1]) if known[0] and known[1] else None
+    first, second = gains_of(ours), gains_of(theirs)
+    return (first, second) if first and second else None
 
 
 def _successes(runs: Sequence[Summary]) -> list[tuple[int, float]]:

@@ -19,7 +19,7 @@ from mlagentbench.record.events import Event, LimitHit, ModelCalled, Note, RunEn
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.request import RunRequest
 
-RULES = 2
+RULES = 3
 """Raised when what is said of a run can change, so that what was kept is made anew."""
 _LONGEST_EVIDENCE = 500
 _LONGEST_QUOTE = 160
@@ -154,7 +154,7 @@ def _token_length(run: _Run) -> Failure | None:
             step=_last_step(run),
         )
     all_cut = sum(bool(call.completion and call.completion.stop_reason == "length") for call in calls)
-    if run.process.lost_decisions and 2 * all_cut >= len(calls):
+    if run.process.lost_decisions and all_cut and 2 * all_cut >= len(calls):
         return Failure(
             mode="token length",
             evidence=f"{all_cut} of {len(calls)} replies were cut off at the output budget; "
@@ -261,11 +261,9 @@ def _outcome(run: _Run) -> str:
 
 
 def _deciding(run: _Run) -> list[ModelCalled]:
-    return [
-        event
-        for event in run.events
-        if isinstance(event, ModelCalled) and event.role == "act" and not event.inside
-    ]
+    """What the agent itself asked for; `tree` decides by whole scripts, which the edit model writes."""
+    calls = [event for event in run.events if isinstance(event, ModelCalled) and not event.inside]
+    return [call for call in calls if call.role == "act"] or [call for call in calls if call.role == "edit"]
 
 
 def _start_of_longest(ran: list[StepTaken]) -> StepTaken:

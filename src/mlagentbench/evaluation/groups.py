@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.evaluation.comparison import Paired, pair_up
+from mlagentbench.evaluation.gains import gains_of
 from mlagentbench.evaluation.pairing import difference_of_means
 from mlagentbench.evaluation.profile import Profile, read_profile
 from mlagentbench.evaluation.statistics import Estimate, stratified_mean, wilson
@@ -149,11 +150,6 @@ def name_of(agent: str, model: str) -> str:
     return f"{agent} · {model}" if model else agent
 
 
-def gain_of(run: Summary) -> float | None:
-    """The improvement; 0 without a valid grade. None where the task's metric has no direction."""
-    return run.grade.improvement if run.grade is not None and run.grade.valid else 0.0
-
-
 def _read(path: Path) -> list[tuple[RunFolder, Summary]]:
     """Runs of tasks; work on a person's own folder is of none."""
     return [(run, summary) for run in find_runs([path]) if (summary := read_summary(run)).task]
@@ -185,7 +181,7 @@ def _group(place: str, runs: Sequence[Summary]) -> Group:
     first = runs[0]
     grades = [run.grade for run in runs if run.grade is not None and run.grade.valid]
     scores = [grade.score for grade in grades if grade.score is not None]
-    gains = tuple((run.seed, gain) for run in runs if (gain := gain_of(run)) is not None)
+    gains = tuple(gains_of(runs))
     return Group(
         place=place,
         task=first.task,

@@ -177,6 +177,8 @@ def _row(line: str, step: int, heads: list[str]) -> Iterator[Seen]:
         else:
             of = metric
         yield Seen(figure.value, step, of, split)
+        if of == "time" and split == "held out":
+            yield Seen(figure.value, step, "score", split)  # of a task whose score is a time
         previous = index
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter, methodcaller
 
 from mlagentbench.evaluation.breakdown import runs_by_task, runs_by_who
+from mlagentbench.evaluation.gains import gains_of
 from mlagentbench.evaluation.groups import name_of
 from mlagentbench.evaluation.profile import Profile
 from mlagentbench.evaluation.statistics import (
@@ -81,7 +82,7 @@ def overview(profiles: Iterable[Profile]) -> list[Overview]:
 
 def _overview(agent: str, model: str, runs: Sequence[Profile]) -> Overview:
     tasks = runs_by_task(runs)
-    gains = _strata(tasks, lambda run: run.gain)
+    gains = [[gain for _, gain in gains_of([run.summary for run in runs])] for runs in tasks]
     positions = _strata(tasks, lambda run: run.position)
     ended: dict[str, int] = {}
     for run in runs:

@@ -122,6 +122,11 @@ def _models_for(plan: Plan, agent: AgentEntry) -> list[ModelEntry | None]:
     return [*plan.models] if needs_model(agent.agent) and plan.models else [None]
 
 
+def name_in_cells(task: Task) -> str:
+    """The suite's by their id, others by their folder: a copy of a task may have the same id."""
+    return task.id if in_suite(task) else str(task.folder.absolute())
+
+
 def _cell(
     plan: Plan,
     entry: TaskEntry,
@@ -132,7 +137,7 @@ def _cell(
     model: ModelEntry | None,
 ) -> Cell:
     return Cell(
-        task=task.id if in_suite(task) else str(task.folder.absolute()),
+        task=name_in_cells(task),
         variant=variant,
         data_seed=data_seed,
         agent=agent.agent,
@@ -173,6 +178,8 @@ class Wanted:
     """Shown because the agent needs them."""
     own_chat: bool = False
     """Whether the agent has programs chat with the run's model on every task."""
+    uncounted: dict[str, None] = field(default_factory=dict)
+    """Limits of the task that do not hold for the agent: steps, of one that takes none."""
     digest: str = ""
     """Of the prepared data; empty where they are not prepared."""
     key: str | None = field(default=None, repr=False)
@@ -181,7 +188,9 @@ class Wanted:
         """Whether this is what a recorded run was asked for."""
         cell, models = self.cell, ModelChoice.of(request)
         entry = cell.model or ModelEntry(model="")
-        stated = self.task.definition.limits.model_dump(exclude_none=True) | dict(cell.limits)
+        stated = (
+            self.task.definition.limits.model_dump(exclude_none=True) | self.uncounted | dict(cell.limits)
+        )
         recorded = request.limits.model_dump()
         shown = shown_actions(
             (*cell.show_actions, *self.actions), cell.hide_actions, with_model=bool(cell.model)

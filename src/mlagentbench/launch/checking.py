@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlagentbench.agent.spec import Agent, build_agent, needs_model
+from mlagentbench.agent.spec import Agent, build_agent, needs_model, needs_of
 from mlagentbench.environment.limits import run_limits
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.launch.board import Line
-from mlagentbench.launch.cells import Cell, Wanted, expand
+from mlagentbench.launch.cells import Cell, Wanted, expand, name_in_cells
 from mlagentbench.launch.machine import all_gpus
 from mlagentbench.launch.orders import CheckOrder
 from mlagentbench.launch.plan import AgentEntry, ModelEntry, Plan
@@ -52,9 +52,9 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
     made.cells = expand(plan, made.tasks)
     if not made.cells and not made.problems:
         made.problems.append("Nothing is left to run: `exclude` takes everything out.")
-    by_id = {(task.id, str(task.folder.absolute())): task for task in made.tasks.values()}
+    tasks = {name_in_cells(task): task for task in made.tasks.values()}
     for cell in made.cells:
-        task = next(t for (name, folder), t in by_id.items() if cell.task in (name, folder))
+        task = tasks[cell.task]
         if cell.name in built:
             made.wanted.append(_wanted(cell, task, *built[cell.name], key))
             try:
@@ -66,9 +66,9 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
 
 
 def _wanted(cell: Cell, task: Task, agent: Agent, settings: dict[str, Any], key: str | None) -> Wanted:
-    needs = getattr(agent, "needs", None)
-    actions, own_chat = getattr(needs, "actions", ()), getattr(needs, "chat", False)
-    return Wanted(cell, task, settings, tuple(actions), bool(own_chat), key=key)
+    needs = needs_of(agent)
+    uncounted = {} if needs.counts_steps else {"steps": None}
+    return Wanted(cell, task, settings, tuple(needs.actions), needs.chat, uncounted, key=key)
 
 
 def _problems_of(plan: Plan, agent: AgentEntry) -> list[str]:

@@ -17,7 +17,7 @@ from mlagentbench.launch.board import Board, Line, Measuring, Onlooker
 from mlagentbench.launch.deaths import note_death
 from mlagentbench.launch.machine import Machine, Needs, Share, free_disk
 from mlagentbench.launch.orders import MeasureOrder, Message, Order, RunOrder
-from mlagentbench.launch.plan import Plan
+from mlagentbench.launch.plan import Plan, TaskEntry
 from mlagentbench.launch.processes import ForkerDiedError, Processes
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.summary import read_summary
@@ -195,7 +195,7 @@ class Local:
             self._start(line, share, self._run_order(line, share))
 
     def _needs(self, line: Line) -> Needs:
-        entry = next(e for e in self._plan.tasks if self._is_of(line, e.task))
+        entry = self._entry(line)
         model = line.cell.model
         computes = model is not None and model.model.partition("/")[0] in _ON_THIS_MACHINE
         cores = self._machine.cores if computes else entry.cores or self._plan.resources.cores
@@ -205,9 +205,13 @@ class Local:
         memory = self._memory(line) or self._machine.usual_memory(cores)
         return Needs(cores, memory, gpus, alone=timed or computes)
 
-    def _is_of(self, line: Line, said: str) -> bool:
-        task = line.wanted.task
-        return said in (task.name, task.id, line.cell.task) or Path(said).absolute() == task.folder.absolute()
+    def _entry(self, line: Line) -> TaskEntry:
+        """Of the plan: by the folder before the name, which a copy of a task may have as well."""
+        task, entries = line.wanted.task, self._plan.tasks
+        folder = task.folder.absolute()
+        at = [each for each in entries if Path(each.task).expanduser().absolute() == folder]
+        called = [each for each in entries if each.task in (task.name, task.id, line.cell.task)]
+        return (at or called)[0]
 
     def _memory(self, line: Line) -> int | None:
         """What was said that one execution of it may use."""

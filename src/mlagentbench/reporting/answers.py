@@ -32,9 +32,10 @@ def _which(field: Field) -> Iterator[str]:
     if len(field.agents) == 1:
         yield f"There is only one agent here, so nothing is compared: {first.who} succeeded {succeeded}, {where}."
         return
-    if first.success.value == 0:
+    best, second = (field.fair(each).success.value for each in field.agents[:2])
+    if not any(run.profile.success for run in field.runs):
         yield f"No agent succeeded in any run. {first.who} has the largest improvement, {where}."
-    elif field.agents[1].success.value == first.success.value:
+    elif second == best:
         yield f"Nobody succeeds more often than {first.who}, and it gains most: {succeeded}, {where}."
     else:
         yield f"{first.who} succeeds most often: {succeeded}, {where}."

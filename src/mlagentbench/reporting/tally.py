@@ -12,6 +12,7 @@ from statistics import fmean
 
 from mlagentbench.evaluation.breakdown import CATEGORIES
 from mlagentbench.evaluation.comparison import Paired, pair_up
+from mlagentbench.evaluation.gains import gains_of
 from mlagentbench.evaluation.profile import Profile
 from mlagentbench.evaluation.statistics import (
     Estimate,
@@ -53,9 +54,7 @@ class Tally:
 
     @cached_property
     def gains(self) -> list[list[float]]:
-        return [
-            [gain for run in runs if (gain := run.profile.gain) is not None] for runs in self.tasks.values()
-        ]
+        return [[gain for _, gain in gains_of([run.summary for run in runs])] for runs in self.tasks.values()]
 
     @cached_property
     def over_plain(self) -> Estimate:
@@ -157,8 +156,12 @@ class Field:
         tallies = [Tally(who, dict(sorted(tasks.items()))) for who, tasks in sorted(by_who.items())]
         self.agents = sorted(tallies, key=self._rank)
 
+    def fair(self, tally: Tally) -> Tally:
+        """An agent on the tasks that all have runs of, if there are any."""
+        return Tally(tally.who, {task: tally.tasks[task] for task in self.common}) if self.common else tally
+
     def _rank(self, tally: Tally) -> tuple[float, float, str]:
-        fair = Tally(tally.who, {task: tally.tasks[task] for task in self.common}) if self.common else tally
+        fair = self.fair(tally)
         return -fair.success.value, -_or_zero(fair.improvement.value), tally.who
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from mlagentbench.agent.measuring import (
+    OTHER_SEEDS,
     error_line,
     running_with_seed,
     validation_score,
@@ -27,8 +28,6 @@ _STEPS_OF_THE_END = 4
 """Write two files, run them, submit."""
 _SAFETY = 3.0
 """Executions as long as the longest so far that must still fit into the run's time."""
-_OTHER_SEEDS = 1_000
-"""Far from the seeds of other runs."""
 
 
 @dataclass
@@ -141,7 +140,7 @@ class Trials:
             return False
         known = len(trial.scores)
         self._read(
-            trial, self._execute(None, running_with_seed(self._script, self._seed + _OTHER_SEEDS * known))
+            trial, self._execute(None, running_with_seed(self._script, self._seed + OTHER_SEEDS * known))
         )
         self._tell(trial)
         return len(trial.scores) > known

@@ -6,6 +6,7 @@ import random
 
 from mlagentbench.agent.loop import LOST
 from mlagentbench.agent.measuring import (
+    OTHER_SEEDS,
     error_line,
     running_with_seed,
     validation_score,
@@ -60,7 +61,8 @@ class Search:
         self._strategy = Strategy(
             settings.drafts, settings.debug_depth, settings.debug_share, settings.policy
         )
-        self._chance = random.Random(env.folder.request().seed)
+        self._seed = env.folder.request().seed
+        self._chance = random.Random(self._seed)
         self._notes = Notes(env)
         self._writer = Writer(env, settings, tree, self._affords)
         self._longest = 0.0
@@ -206,10 +208,11 @@ class Search:
         for node in candidates:
             if self._env.done or not self._lay(node):
                 return
-            for seed in range(1, self._settings.again + 1):
+            for number in range(1, self._settings.again + 1):
                 if self._env.done:
                     return
-                score = self._measured(self._env.step(running_with_seed(self._script, seed)))
+                again = running_with_seed(self._script, self._seed + OTHER_SEEDS * number)
+                score = self._measured(self._env.step(again))
                 if score is not None:
                     node.scores.append(score)
             self._tell(node)
@@ -221,8 +224,8 @@ class Search:
             "tree_answer",
             count=str(len(self._tree.nodes)),
             number=str(best.number),
-            score=f"{best.score:.6g}",
-            runs="one run" if len(best.scores) == 1 else f"mean of {len(best.scores)} runs",
+            scores=" and ".join(f"{score:.6g}" for score in best.scores),
+            runs="one run" if len(best.scores) == 1 else f"{len(best.scores)} runs",
             plan=best.plan,
         )
 
