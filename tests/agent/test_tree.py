@@ -225,6 +225,32 @@ def test_a_planned_solution_is_asked_for_twice_and_its_broken_replies_are_not_sh
     assert node["plan"] == "Be steady." and node["scores"] == [2.0]
 
 
+def test_the_best_are_run_again_with_seeds_that_no_run_has(tiny_task, runs, speak_with):
+    speak_with(Told(REPLIES))
+    done = run(tiny_task, "tree", "test/told", settings=SETTINGS, runs=runs, seed=1)
+    again = [
+        step.action.args["arguments"][0]
+        for step in steps_of(done)
+        if step.action.args.get("script_name") == RUN_WITH_SEED
+    ]
+    assert again == ["1001", "2001"] * 2
+
+
+def test_its_end_is_the_same_when_it_is_resumed_with_more_steps(tiny_task, runs, speak_with):
+    speak_with(Told([said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9))
+    settings = {"drafts": 1, "again": 0, "preview": 0}
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits={"steps": 10})
+    names = [step.action.name for step in steps_of(done)]
+    record = done.folder / "events.jsonl"
+    lines = record.read_text().splitlines(keepends=True)
+    submitted = next(number for number, line in enumerate(lines) if '"Final Answer"' in line)
+    record.write_text("".join(lines[:submitted]))
+    (done.folder / "grades.jsonl").unlink(missing_ok=True)
+    again = resume(done.folder, limits={"steps": 30})
+    assert again.summary.ended == "submitted"
+    assert [step.action.name for step in steps_of(again)] == names
+
+
 def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):
     speak_with(Told([said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9))
     settings = {"drafts": 1, "again": 0}

@@ -136,6 +136,12 @@ def test_a_number_in_code_that_is_not_said_to_be_a_result_is_a_setting() -> None
     assert evidence.verdict(setting) is None and evidence.verdict(result) is not None
 
 
+def test_where_the_score_is_a_time_it_is_a_score_too() -> None:
+    shown = "validation CPU seconds per token: 0.00372"
+    assert verdict_on("Its own validation score is 0.00372.", shown) == "+"
+    assert verdict_on("Its own validation score is 0.00391.", shown) == "-"
+
+
 def test_a_table_of_data_does_not_support_whatever_happens_to_be_in_it() -> None:
     evidence = Evidence(None, ())
     evidence.show("\n".join(f"{i},{i + 1},{i + 2},{i * 100},{i + 5},{i}" for i in range(2000)), 1, "file")

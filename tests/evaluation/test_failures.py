@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.histories import History
 from support.planted import PLANTED, Planted, confusion, found
+from support.runs import graded
 
 from mlagentbench.evaluation.claims import Claims
 from mlagentbench.evaluation.failures import Failure, rule
@@ -56,3 +58,10 @@ def test_the_evidence_names_what_was_seen(all_found: dict[str, Failure]) -> None
 def test_a_run_that_goes_on_has_not_failed() -> None:
     events = [RunStarted(problem="", snapshot="")]
     assert rule(events, None, process_of(events), Claims()).mode == "none"
+
+
+def test_an_agent_that_decides_by_scripts_is_judged_by_the_replies_that_hold_them() -> None:
+    told = History().call(role="edit").step("No Action").call(role="edit").step("Execute Script", ran=True)
+    events = told.step("Final Answer").end().events
+    failure = rule(events, graded("snapshot-3", 0.0), process_of(events), Claims())
+    assert failure.mode == "bad plan", failure.evidence

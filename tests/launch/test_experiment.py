@@ -424,3 +424,14 @@ def test_from_python_it_gives_what_came_of_each_run(tiny_task, tmp_path, quick):
     assert [outcome.folder for outcome in again.outcomes] == [outcome.folder for outcome in done.outcomes]
     with pytest.raises(UsageError, match=r"there is no such key\. Did you mean tasks"):
         experiment({"task": ["x"], "agents": ["starter"]})
+
+
+@pytest.mark.xdist_group("experiments")
+def test_runs_of_a_program_are_found_again_whatever_steps_a_task_allows(bench, own_task):
+    bench.environment["MLAGENTBENCH_CACHE"] = os.environ["MLAGENTBENCH_CACHE"]
+    definition = own_task / "task.toml"
+    definition.write_text(definition.read_text().replace("[limits]\n", "[limits]\nsteps = 30\n"))
+    program = {"agent": "command", "settings": {"command": "true"}, "models": []}
+    file = bench.file(tasks=[str(own_task)], agents=[program])
+    bench(file)
+    assert "1 of 1 runs done" in bench(file).stdout and len(bench.runs()) == 1
