@@ -32,10 +32,9 @@ def _which(field: Field) -> Iterator[str]:
     if len(field.agents) == 1:
         yield f"There is only one agent here, so nothing is compared: {first.who} succeeded {succeeded}, {where}."
         return
-    best, second = (field.fair(each).success.value for each in field.agents[:2])
     if not any(run.profile.success for run in field.runs):
         yield f"No agent succeeded in any run. {first.who} has the largest improvement, {where}."
-    elif second == best:
+    elif _as_often(first, field.agents[1]):
         yield f"Nobody succeeds more often than {first.who}, and it gains most: {succeeded}, {where}."
     else:
         yield f"{first.who} succeeds most often: {succeeded}, {where}."
@@ -48,6 +47,13 @@ def _which(field: Field) -> Iterator[str]:
         verdicts.setdefault(_verdict(pair), []).append(pair.second)
     for verdict, others in verdicts.items():
         yield verdict.format(listed(others))
+
+
+def _as_often(first: Tally, second: Tally) -> bool:
+    """Whether both succeed as often on the tasks that both have runs of, if there are any."""
+    both = first.tasks.keys() & second.tasks.keys()
+    sides = (first.on(both), second.on(both)) if both else (first, second)
+    return sides[0].success.value == sides[1].success.value
 
 
 def _verdict(pair: Paired) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -38,6 +38,10 @@ class Tally:
     @cached_property
     def runs(self) -> list[Seen]:
         return [run for runs in self.tasks.values() for run in runs]
+
+    def on(self, tasks: Container[str]) -> Tally:
+        """The same agent on these of its tasks."""
+        return Tally(self.who, {task: runs for task, runs in self.tasks.items() if task in tasks})
 
     @cached_property
     def success(self) -> Estimate:
@@ -156,12 +160,8 @@ class Field:
         tallies = [Tally(who, dict(sorted(tasks.items()))) for who, tasks in sorted(by_who.items())]
         self.agents = sorted(tallies, key=self._rank)
 
-    def fair(self, tally: Tally) -> Tally:
-        """An agent on the tasks that all have runs of, if there are any."""
-        return Tally(tally.who, {task: tally.tasks[task] for task in self.common}) if self.common else tally
-
     def _rank(self, tally: Tally) -> tuple[float, float, str]:
-        fair = self.fair(tally)
+        fair = tally.on(self.common) if self.common else tally
         return -fair.success.value, -_or_zero(fair.improvement.value), tally.who
 
     @cached_property
