@@ -136,6 +136,34 @@ def test_a_fork_shares_its_beginning_and_goes_on_with_another_agent(place, scrip
     assert place("verify", forked["folder"], folder).returncode == 0
 
 
+def test_a_fork_keeps_the_model_only_for_an_agent_that_needs_one_or_where_it_is_named(place, scripted):
+    script = place.folder / "script.txt"
+    script.write_text("Nothing.")
+    folder = scripted(EXECUTE, SUBMIT, options=("-m", f"mock/{script}"))
+    fork = ("fork", folder, "--step", 1)
+    models = {}
+    for flags in ((), ("-a", "starter"), ("-a", "starter", "-m", f"mock/{script}"), ("-a", "scripted")):
+        (forked,) = place.json(*fork, *flags)["runs"]
+        models[flags] = forked["summary"]["model"]
+    assert list(models.values()) == [f"mock/{script}", "", f"mock/{script}", f"mock/{script}"]
+
+
+def test_compare_says_how_many_runs_were_forked_and_counts_them_all(place, scripted):
+    folder = scripted(EXECUTE, SUBMIT)
+    assert "forked" not in place("compare").stdout and place.json("compare")["forked"] == 0
+    place("fork", folder, "--step", 0, "-a", "starter")
+    told = place("compare").stdout
+    assert "1 of these runs was forked from another: it began with that one's steps." in " ".join(
+        told.split()
+    )
+    place("fork", folder, "--step", 1)
+    assert "2 of these runs were forked from others" in place("compare").stdout
+    found = place.json("compare")
+    assert found["forked"] == 2 and sum(group["runs"] for group in found["groups"]) == 3
+    assert place.json("compare", "starter", "scripted")["forked"] == 2
+    assert place.json("compare", "runs", "starter")["forked"] == 2, "a run in two places is one run"
+
+
 def test_a_packed_run_can_be_unpacked_elsewhere_and_is_still_sound(place, scripted):
     scripted(EXECUTE, SUBMIT)
     file = place.json("pack", "last")["file"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from support.histories import History
 from support.runs import graded, write_run
@@ -10,6 +12,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.groups import compare, group, profiles_of, undecided
 from mlagentbench.grading import Grade
 from mlagentbench.record import Summary
+from mlagentbench.record.request import Origin
+from mlagentbench.record.summary import read_summary, summarise
 
 
 def summary(
@@ -181,3 +185,14 @@ def test_without_a_task_in_common_nothing_is_compared(runs):
 def test_places_are_told_apart_where_one_holds_several_agents(runs):
     assert {group.place for group in compare("first", "second", folder=runs).groups} == {"first", "second"}
     assert {group.place for group in compare("good", "poor--no-model", folder=runs).groups} == {""}
+
+
+def test_a_summary_that_was_kept_before_forks_were_told_tells_them_all_the_same(tmp_path):
+    origin = Origin(run="other", step=1)
+    for name, asked in (("plain", {}), ("forked", {"origin": origin})):
+        run = write_run(tmp_path, name, History().step("Final Answer").end().events, **asked)
+        kept = summarise(run).model_dump(mode="json", exclude={"forked"})
+        run.summary_file.write_text(json.dumps(kept))
+        assert read_summary(run).forked == (name == "forked")
+        assert read_summary(run) == summarise(run)
+    assert compare(tmp_path).forked == 1

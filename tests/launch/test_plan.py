@@ -144,6 +144,7 @@ def test_the_same_cell_said_twice_is_one_run():
         ("agents: [act, act]\n", "act stands among the agents more than once; give each a label of its own."),
         ("limits: {time: tomorrow}\n", "'tomorrow' is not a duration"),
         ("runs: 1\nruns: 2\n", "the key 'runs' stands twice"),
+        ("name: ../evil\n", "name: '../evil' is no plain name for an experiment; use letters, digits"),
         ("- house-price\n", "must hold keys and values"),
         ("tasks: [house-price\n", "is not valid YAML"),
     ],
@@ -175,3 +176,17 @@ def test_paths_that_begin_with_a_dot_are_found_from_the_file(tmp_path: Path):
     assert plan.agents[0].settings == {"file": f"{file.parent}/a.jsonl"}
     assert plan.models[0].model == f"mock/{file.parent}/script.txt"
     assert plan.name == "my"
+
+
+def test_without_a_file_they_are_found_from_where_the_command_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of(
+        tasks=("./ball",),
+        agents=[{"agent": "scripted", "settings": {"file": "./a.jsonl"}}],
+        models=["mock/../script.txt"],
+    )
+    assert plan.tasks[0].task == f"{tmp_path}/ball"
+    assert plan.agents[0].settings == {"file": f"{tmp_path}/a.jsonl"}
+    assert plan.models[0].model == f"mock/{tmp_path.parent}/script.txt"

@@ -279,6 +279,13 @@ def test_a_variant_with_a_source_is_prepared_through_the_client_and_from_a_path(
         "    (public / 'train.csv').write_text(lines[0]); (private / 'rest').write_text(lines[-1])\n"
     )
     task = load_task(task.folder)
+    kaggle.status = 403
+    with pytest.raises(
+        PreparationError, match=r"give --from its folder\. .* is: mlagentbench prepare "
+    ) as error:
+        prepare(task, "full")
+    assert one_sentence(error).endswith(f"prepare {task.folder} --variant full --from FOLDER.")
+    kaggle.status = 200
     downloaded = prepare(task, "full")
     assert find_prepared(task, "full") == downloaded
     monkeypatch.setenv("MLAGENTBENCH_CACHE", str(tmp_path / "other"))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError
 
 from mlagentbench.environment import Environment
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import MLAgentBenchError, UsageError
 
 
 class Settings(BaseModel):
@@ -65,7 +66,8 @@ AGENTS: dict[str, str] = {
 """A name to an import path, loaded when asked for. `module:Class` of the user's own works wherever a name does."""
 
 WITHOUT_MODEL = {"starter", "plain", "oracle", "human", "scripted", "recipe", "command"}
-"""Agents that can do without a model. One of the user's own says it with `needs_model = False` in its class."""
+"""Agents that can do without a model. One of the user's own says it with `needs_model = False` in its class, or as an
+attribute of its function."""
 
 _WITH_EXTRA = {"langchain"}
 """Agents that need the extra of their name."""
@@ -75,12 +77,10 @@ def needs_model(name: str) -> bool:
     """Whether the agent has nothing to decide with unless it is given a model."""
     if ":" not in name:
         return name not in WITHOUT_MODEL
-    module, _, attribute = name.partition(":")
     try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError):
+        return bool(getattr(_find(name), "needs_model", True))
+    except UsageError:
         return True
-    return bool(getattr(kind, "needs_model", True))
 
 
 def needs_of(agent: Agent) -> Needs:
@@ -94,6 +94,22 @@ def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str
     A class that takes settings has a pydantic model of them as its attribute `Settings`. A function is an agent too: it
     is what a class has as its `run`.
     """
+    kind = _find(name)
+    model: Any = getattr(kind, "Settings", None)
+    if model is None:
+        if settings:
+            raise UsageError(f"The agent {name!r} takes no settings, but was given {', '.join(settings)}.")
+        return _made(name, kind), {}
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise UsageError(
+            f"`Settings` of the agent {name!r} must be a class that is derived from pydantic.BaseModel."
+        )
+    chosen = _settings(name, model, settings)
+    return _made(name, kind, chosen), chosen.model_dump(mode="json")
+
+
+def _find(name: str) -> Any:
+    """The class or function of the agent `name`."""
     where = AGENTS.get(name, name)
     if ":" not in where:
         near = get_close_matches(name, AGENTS, 1)
@@ -105,23 +121,83 @@ def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str
     except (ImportError, AttributeError) as error:
         extra = f" Install it: pip install 'mlagentbench[{name}]'." if name in _WITH_EXTRA else ""
         raise UsageError(f"The agent {name!r} could not be loaded: {error}.{extra}") from None
-    model: type[BaseModel] | None = getattr(kind, "Settings", None)
-    if model is None:
-        if settings:
-            raise UsageError(f"The agent {name!r} takes no settings, but was given {', '.join(settings)}.")
-        agent: Agent = _Function(kind) if inspect.isfunction(kind) else kind()
-        return agent, {}
+    except (Exception, SystemExit) as error:
+        if name in AGENTS:
+            raise
+        raise UsageError(f"The agent {name!r} could not be loaded: {_fault(error)}. Mend its file.") from None
+    if not callable(kind):
+        raise UsageError(
+            f"The agent {name!r} is of the type {type(kind).__name__}: name a class with the method run(self, env), or "
+            "a function of one argument."
+        )
+    return kind
+
+
+def _made(name: str, kind: Any, *chosen: BaseModel) -> Agent:
+    if inspect.isfunction(kind):
+        return _Function(kind)
     try:
-        chosen = model.model_validate(dict(settings))
+        agent: Agent = kind(*chosen)
+    except MLAgentBenchError:
+        raise
+    except Exception as error:
+        if name in AGENTS:
+            raise
+        given = "its settings" if chosen else "nothing, since it has no `Settings`"
+        raise UsageError(
+            f"The agent {name!r} could not be made; it was given {given}: {_fault(error)}. Mend its file."
+        ) from None
+    if not callable(getattr(agent, "run", None)):
+        raise UsageError(f"The agent {name!r} has no method run(self, env).")
+    return agent
+
+
+def _fault(error: BaseException) -> str:
+    """What somebody's code raised, and where."""
+    if isinstance(error, SyntaxError):
+        return f"SyntaxError: {error.msg} ({error.filename}, line {error.lineno})"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+
+
+def _settings(name: str, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
+    taken = _names_of(model)
+    # A model that says nothing of unknown names would pass them over; a record names settings by their fields.
+    unknown = [each for each in given if each not in taken] if "extra" not in model.model_config else []
+    if unknown:
+        raise _wrong(name, model, unknown[0], _no_such(unknown[0], taken))
+    try:
+        return model.model_validate({taken.get(each, each): value for each, value in given.items()})
     except ValidationError as error:
         problem = error.errors()[0]
         field = ".".join(map(str, problem["loc"])) or "settings"
-        known = ", ".join(model.model_fields)
-        raise UsageError(
-            f"The setting {field!r} of the agent {name!r} is not right: {problem['msg']}. Its settings are: {known}."
-        ) from None
-    agent = kind(chosen)
-    return agent, chosen.model_dump(mode="json")
+        why = _no_such(field, taken) if problem["type"] == "extra_forbidden" else f"{problem['msg']}."
+        raise _wrong(name, model, field, why) from None
+
+
+def _names_of(model: type[BaseModel]) -> dict[str, str]:
+    """What a setting may be called, each to what the model itself takes for it."""
+    names: dict[str, str] = {}
+    by_name = model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
+    for field, about in model.model_fields.items():
+        alias = about.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [] if alias is None else [alias]
+        firsts = [each if isinstance(each, str) else str(each.path[0]) for each in choices]
+        names |= {first: first for first in firsts}
+        names.setdefault(field, field if by_name or not firsts else firsts[0])
+    return names
+
+
+def _no_such(field: str, names: Iterable[str]) -> str:
+    near = get_close_matches(field, names, 1, cutoff=0.5)
+    return f"there is no such setting.{f' Did you mean {near[0]!r}?' if near else ''}"
+
+
+def _wrong(name: str, model: type[BaseModel], field: str, why: str) -> UsageError:
+    known = ", ".join(model.model_fields) or "none"
+    return UsageError(
+        f"The setting {field!r} of the agent {name!r} is not right: {why} Its settings are: {known}."
+    )
 
 
 class _Function:

@@ -11,6 +11,16 @@ from mlagentbench.evaluation.comparison import Paired, TaskPair
 from mlagentbench.evaluation.statistics import Estimate
 
 
+def tell_forked(screen: Screen, forked: int) -> None:
+    """How many of the runs are not all their agent's own work."""
+    if forked == 1:
+        screen.line(("1 of these runs was forked from another: it began with that one's steps.", "warn"))
+    elif forked:
+        screen.line(
+            (f"{forked} of these runs were forked from others: they began with those ones' steps.", "warn")
+        )
+
+
 def tell_paired(screen: Screen, found: Paired) -> None:
     """By how much the first side is better than the second, how sure that is, and what it means."""
     screen.line()

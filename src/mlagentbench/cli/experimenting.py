@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,10 @@ def plan_of(file: Path | None, values: dict[str, Any]) -> Plan:
     for name in said.get("agents", ()):
         o.find_own_agents(name)
     if settings:
-        said["agents"] = [
-            name if name in _WITHOUT_SETTINGS else {"agent": name, "settings": settings}
-            for name in said.get("agents", ())
-        ]
+        named = said.get("agents", [])
+        # Where none of them takes settings, all are given them, so that they are refused and not forgotten.
+        takers = [name for name in named if name not in _WITHOUT_SETTINGS] or named
+        said["agents"] = [{"agent": name, "settings": settings} if name in takers else name for name in named]
         if not said["agents"]:
             raise UsageError(
                 "-c sets what agents named with -a do; in a file, each agent has its `settings`."
@@ -84,7 +85,7 @@ def carry_out(
         tell_plan(screen, looked)
         if as_json:
             print_json(told(looked))
-        return 0
+        return UsageError.exit_status if looked.problems else 0
     with open_onlooker(screen, json=as_json) as onlooker:
         done = experiment(
             plan, folder=folder, name=name, key=key, changed=changed, onlooker=onlooker, forker=forker
@@ -142,7 +143,7 @@ def tell_end(screen: Screen, done: Experiment) -> None:
         screen.line(
             (f"{left} of {len(done.outcomes)} runs are left; the same command goes on with them.", "warn")
         )
-    screen.line(("next    ", "label"), f"mlagentbench compare {done.folder}")
+    screen.line(("next    ", "label"), f"mlagentbench compare {shlex.quote(str(done.folder))}")
 
 
 def told(done: Experiment) -> dict[str, Any]:

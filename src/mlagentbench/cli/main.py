@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -18,6 +21,20 @@ from mlagentbench.errors import MLAgentBenchError
 
 STOPPED = 130
 """The exit status after Ctrl-C or SIGTERM."""
+TRACEBACK = "MLAGENTBENCH_TRACEBACK"
+"""Set, a fault of the system is shown with where it came from."""
+_ADVICE = {
+    errno.ENOENT: "Look whether it is spelt right.",
+    errno.ENOTDIR: "A file lies where a folder must be: name another place.",
+    errno.EISDIR: "It is a folder, and must be a file: name another one.",
+    errno.EEXIST: "Something lies there already: move it away, or name another place.",
+    errno.EACCES: "Name another place, or have its permissions changed.",
+    errno.EPERM: "Name another place, or have its permissions changed.",
+    errno.EROFS: "It cannot be written to: name another place.",
+    errno.ENOSPC: "Free some of the disk (`mlagentbench gc` helps), or name another place.",
+    errno.EDQUOT: "Free some of your part of the disk (`mlagentbench gc` helps), or name another place.",
+}
+"""What to do next, by what the system said."""
 
 COMMANDS: dict[str, str] = {
     "run": "Let an agent work on a task, watch it, and grade what it leaves.",
@@ -99,7 +116,8 @@ def cli() -> None:
     """A benchmark in which language agents do machine-learning research.
 
     Start with `mlagentbench run house-price -a starter`. Each command has --help and --json; an environment
-    variable MLAGENTBENCH_MAX_STEPS stands for --max-steps, and so on.
+    variable MLAGENTBENCH_MAX_STEPS stands for --max-steps, and so on. MLAGENTBENCH_TRACEBACK=1 shows where a fault of
+    the system came from.
     """
 
 
@@ -107,10 +125,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """What the installed command calls."""
     _leave_out_what_takes_time()
     signal.signal(signal.SIGTERM, _stop)
+    warnings.showwarning = _warn
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(_status(arguments))
+
+
+def _warn(message: Warning | str, *where: object, **more: object) -> None:
+    """What went on in spite of something, without the line of code that found it."""
+    click.echo(f"mlagentbench: {message}", err=True)
 
 
 def _leave_out_what_takes_time() -> None:
@@ -129,13 +153,51 @@ def _status(arguments: Sequence[str] | None) -> int:
         status = cli.main(arguments, prog_name="mlagentbench", standalone_mode=False)
     except click.ClickException as error:
         error.show()
+        _tell_machines(arguments, error.format_message())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return STOPPED
     except MLAgentBenchError as error:
-        click.echo(f"mlagentbench: {error}", err=True)
-        return error.exit_status
+        return _failed(arguments, str(error), error.exit_status)
+    except OSError as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _failed(arguments, in_words(error), 1)
     return status if isinstance(status, int) else 0
+
+
+def _failed(arguments: Sequence[str] | None, sentence: str, status: int) -> int:
+    click.echo(f"mlagentbench: {sentence}", err=True)
+    _tell_machines(arguments, sentence)
+    return status
+
+
+def _tell_machines(arguments: Sequence[str] | None, sentence: str) -> None:
+    """With --json, standard output holds a document whatever happened."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--json" in given or os.environ.get("MLAGENTBENCH_JSON", "").lower() in {
+        "1",
+        "true",
+        "t",
+        "yes",
+        "y",
+        "on",
+    }:
+        import json
+
+        click.echo(json.dumps({"error": sentence}, indent=1))
+
+
+def in_words(error: OSError) -> str:
+    """What the system refused, why, and what to do next."""
+    reason = error.strerror or str(error) or type(error).__name__
+    advice = _ADVICE.get(error.errno or 0, f"{TRACEBACK}=1 shows where this came from.")
+    if error.filename is None or isinstance(error.filename, int):
+        return f"The system refused something: {reason}. {advice}"
+    path = Path(os.fsdecode(error.filename))
+    if error.errno == errno.ENOENT and not path.parent.is_dir():
+        return f"There is no folder {path.parent}. Make it first, or name another place."
+    return f"{path} cannot be read or written: {reason}. {advice}"
 
 
 if __name__ == "__main__":

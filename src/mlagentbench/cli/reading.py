@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,8 @@ from mlagentbench.workspace import Change, Entry, Store, diff, materialise
 from mlagentbench.workspace import read as read_snapshot
 
 _LARGEST_DIFF = 1_000_000
+_LONGEST_DIFF = 200
+"""Lines of one file's diff, where not all is asked for."""
 _PROBLEM_LINES = 8
 
 
@@ -63,11 +66,11 @@ def checkout(
     return place
 
 
-def draw(screen: Screen, folder: RunFolder, step: int | None = None) -> None:
+def draw(screen: Screen, folder: RunFolder, step: int | None = None, *, whole: bool = True) -> None:
     if step is None:
         draw_run(screen, folder)
     else:
-        draw_step(screen, folder, step)
+        draw_step(screen, folder, step, whole=whole)
 
 
 def draw_run(screen: Screen, folder: RunFolder) -> None:
@@ -86,7 +89,8 @@ def draw_run(screen: Screen, folder: RunFolder) -> None:
         )
     summary = read_summary(folder)
     if not summary.ended:
-        screen.line(("not ended; go on with: ", "warn"), f"mlagentbench resume {folder.path}")
+        place = shlex.quote(str(folder.path))
+        screen.line(("not ended; go on with: ", "warn"), f"mlagentbench resume {place}")
     elif request.own is None:
         tell_grade(screen, summary.grade)
         profile = read_profile(folder)
@@ -140,8 +144,8 @@ def _draw_short_step(screen: Screen, step: StepTaken) -> None:
         screen.line((f"      changed: {changed_paths(change.path for change in step.changes)}", "dim"))
 
 
-def draw_step(screen: Screen, folder: RunFolder, index: int) -> None:
-    """One step in full: arguments, the whole output, and the diff."""
+def draw_step(screen: Screen, folder: RunFolder, index: int, *, whole: bool = True) -> None:
+    """One step in full: arguments, the whole output, and the diff; `whole`, however long that of a file is."""
     before, step = step_at(folder, index)
     screen.line((f"step {step.index}  ", "label"), (step.action.name, "name"))
     for name, value in step.action.args.items():
@@ -149,14 +153,21 @@ def draw_step(screen: Screen, folder: RunFolder, index: int) -> None:
         screen.line((f"{name}:", "label"), "\n" if "\n" in text else " ", text.rstrip("\n"))
     screen.line()
     if step.observation.output:
-        whole = folder.outputs / step.observation.output
-        screen.line(whole.read_text(encoding="utf-8", errors="replace"))
+        output = folder.outputs / step.observation.output
+        screen.line(output.read_text(encoding="utf-8", errors="replace"))
     else:
         screen.line(step.observation.text)
     took = f"  {format_duration(step.seconds)} in all" if step.seconds else ""
     screen.line(*result_of(step), (took, "dim"))
-    for line in diff_lines(folder.store(), before, step.snapshot):
-        screen.line(coloured(line))
+    store = folder.store()
+    for change in diff(store, before, step.snapshot):
+        lines = list(change_lines(store, before, step.snapshot, change))
+        shown = lines if whole else lines[:_LONGEST_DIFF]
+        for line in shown:
+            screen.line(coloured(line))
+        if more := len(lines) - len(shown):
+            told = f"… {more:,} more lines of the diff of {change.path}; --all shows them"
+            screen.line((told, "warn"))
 
 
 def step_at(folder: RunFolder, index: int) -> tuple[str, StepTaken]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,10 @@ def carry_out(wanted: Wanted, as_json: bool) -> bool:
         tell_end(screen, runs[-1])
     if wanted.count > 1:
         _tell_all(screen, runs)
-        screen.line(("next    ", "label"), f"mlagentbench compare {wanted.folder / wanted.experiment}")
+        place = shlex.quote(str(wanted.folder / wanted.experiment))
+        screen.line(("next    ", "label"), f"mlagentbench compare {place}")
     else:
-        screen.line(("next    ", "label"), f"mlagentbench show {runs[0].folder}")
+        screen.line(("next    ", "label"), f"mlagentbench show {shlex.quote(str(runs[0].folder))}")
     if as_json:
         print_json({"runs": [told(each) for each in runs]})
     return all(succeeded(each) for each in runs)

@@ -31,4 +31,7 @@ def show_tree(folder: RunFolder, svg: Path | None, as_json: bool) -> None:
 def _line(screen: Screen, depth: int, node: Tried, best: bool) -> None:
     mark = "★" if best else "✓" if node.scores else "✗"
     said = node.plan if node.scores else node.problem
-    screen.line("   " * depth, f"{mark} {node.node} {node.operator}  {node.result}", (f"  {said}", "dim"))
+    step = f"  step {node.step}" if node.step else ""
+    screen.line(
+        "   " * depth, f"{mark} {node.node} {node.operator}  {node.result}{step}", (f"  {said}", "dim")
+    )

@@ -158,9 +158,8 @@ class Environment:
         self._replay = run.desk.replay = Replay(run.journal.events, run.inherited)
         self._limits_then = run.folder.request().limits
         run.desk.take_over(event for event in run.journal.events if isinstance(event, ModelCalled))
-        if not self._setup.replays:
-            while (step := self._replay.skip()) is not None:
-                self._take_over(step)
+        while (step := self._replay.skip(run.begins_after)) is not None:
+            self._take_over(step)
         self._clock_started = time.monotonic()
         if self._setup.limits.time is not None:
             run.bench.deadline = self._clock_started + self._setup.limits.time - self._elapsed_before

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
 from typing import Any, Self
 
 from pydantic import ValidationError
 
 from mlagentbench.environment.desk import Price
-from mlagentbench.environment.watch import Watch
+from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.errors import UsageError
 from mlagentbench.model.options import CallOptions
 from mlagentbench.model.spec import Model, Usage
@@ -19,6 +20,7 @@ from mlagentbench.record.request import RunRequest
 
 REPLAY = "replay/"
 """`replay/PATH`: the completions that were recorded in a run, so that it can be repeated without its model."""
+_LOCAL = "local/"
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,21 @@ class ModelChoice:
         }
         return roles, lambda name, usage: cost(usage, name, self.prices)
 
+    def opened(self) -> ModelChoice:
+        """The same, open already, for whoever opens them next: what cannot be had is refused before there is a run."""
+        if not self.act:
+            return self
+        for name in (self.act, self.edit, self.fast):
+            if (
+                name.startswith(_LOCAL) and find_spec("xllamacpp") is None
+            ):  # else found out at the first question
+                raise UsageError(
+                    f"{name} needs a library that is not installed: pip install 'mlagentbench[local]'"
+                )
+        opened = _Opened(**{each.name: getattr(self, each.name) for each in fields(ModelChoice)})
+        opened.ready.append(self.open(Silence()))
+        return opened
+
     def _load(self, name: str) -> Model:
         if name.startswith(REPLAY):
             from mlagentbench.record.answers import RecordedModel
@@ -101,6 +118,18 @@ class ModelChoice:
             rates=Rates(self.calls.rpm, self.calls.tpm),
             cache=self.calls.cache,
         )
+
+
+@dataclass(frozen=True)
+class _Opened(ModelChoice):
+    """Given out once: a model may remember what it was asked."""
+
+    ready: list[tuple[dict[ModelRole, Model], Price]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+
+    def open(self, watch: Watch) -> tuple[dict[ModelRole, Model], Price]:
+        return self.ready.pop() if self.ready else super().open(watch)
 
 
 def changed_calls(calls: CallOptions, user: Mapping[str, Any] | None) -> CallOptions:

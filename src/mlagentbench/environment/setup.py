@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -79,7 +80,7 @@ class Setup:
     folder: RunFolder | None = None
     """The recorded run to go on with."""
     replays: bool = True
-    """Whether the agent is taken through the recorded steps again, or starts after them."""
+    """Whether the agent is taken through the steps that it took again, or starts after all that is recorded."""
 
     def open(self, seed: int | None) -> OpenRun:
         """The run's folder, locked, with all that works on it."""
@@ -139,9 +140,10 @@ class Setup:
         bench.offering = self.offering(folder, desk)
         bench.problem = problem
         bench.about = self.about()
-        inherited = request.origin.step if request.origin else 0
+        origin = request.origin or Origin(run="", step=0)
+        begins_after = origin.begins_after if self.replays else sys.maxsize
         grader = partial(self.grader, folder) if self.own is None else None
-        return OpenRun(folder, journal, store, bench, desk, plan, grader, problem, inherited)
+        return OpenRun(folder, journal, store, bench, desk, plan, grader, problem, origin.step, begins_after)
 
     def about(self) -> dict[str, str]:
         """What a program that is the agent is told of the run, as variables of its environment."""
@@ -225,6 +227,8 @@ class OpenRun:
     problem: str
     inherited: int
     """Steps that a fork has from the run that it was forked from."""
+    begins_after: int
+    """The step after which the agent begins, be it recorded or not; 0: it is taken through all that is recorded."""
 
     def lay_out(self) -> None:
         """Fill the workspace for the first time. A run that was killed while doing so starts over."""

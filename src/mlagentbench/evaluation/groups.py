@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from mlagentbench.evaluation.gains import gains_of
 from mlagentbench.evaluation.pairing import difference_of_means
 from mlagentbench.evaluation.profile import Profile, read_profile
 from mlagentbench.evaluation.statistics import Estimate, stratified_mean, wilson
-from mlagentbench.record.folder import RunFolder, find_runs
+from mlagentbench.record.folder import RunFolder, find_runs, read_each
 from mlagentbench.record.summary import Summary, read_summary
 
 
@@ -54,6 +55,8 @@ class Comparison:
     groups: tuple[Group, ...]
     undecided: tuple[str, ...]
     paired: Paired | None
+    forked: int
+    """Runs among them that were forked from another, so that their first steps are that one's."""
 
 
 def compare(*places: str | Path, folder: str | Path = "runs") -> Comparison:
@@ -74,7 +77,8 @@ def compare(*places: str | Path, folder: str | Path = "runs") -> Comparison:
         for place, runs in found.items()
         for each in group(runs, place if labelled or (len(found) > 1 and Path(place).exists()) else "")
     ]
-    return Comparison(tuple(groups), tuple(undecided(groups)), _two(found))
+    forked = {run.run for runs in found.values() for run in runs if run.forked}
+    return Comparison(tuple(groups), tuple(undecided(groups)), _two(found), len(forked))
 
 
 def group(summaries: Iterable[Summary], place: str = "") -> list[Group]:
@@ -151,8 +155,11 @@ def name_of(agent: str, model: str) -> str:
 
 
 def _read(path: Path) -> list[tuple[RunFolder, Summary]]:
-    """Runs of tasks; work on a person's own folder is of none."""
-    return [(run, summary) for run in find_runs([path]) if (summary := read_summary(run)).task]
+    """Runs of tasks; work on a person's own folder is of none. One that cannot be read is named and passed over."""
+    found, damaged = read_each(find_runs([path]), read_summary)
+    for _, problem in damaged:
+        warnings.warn(f"A run is left out: {problem}", stacklevel=2)
+    return [(run, summary) for run, summary in found if summary.task]
 
 
 def _names(run: Summary) -> tuple[str, str]:

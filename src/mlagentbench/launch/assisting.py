@@ -75,6 +75,7 @@ def assist(
     _keep_apart(place, Path(own.folder))
     chosen = python_for(Path(own.folder), python)
     prepared = own_prepared(own, chosen)
+    models = models.opened()  # before there is a folder
     told(own, found, str(prepared.interpreter.python))
     setup = Setup(
         prepared=prepared,

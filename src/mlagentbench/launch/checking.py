@@ -44,11 +44,12 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
             made.problems.append(str(error))
     built: dict[str, tuple[Agent, dict[str, Any]]] = {}
     for agent in plan.agents:
-        made.problems += _problems_of(plan, agent)
         try:
             built[agent.name] = build_agent(agent.agent, agent.settings)
         except MLAgentBenchError as error:
             made.problems.append(str(error))
+        else:
+            made.problems += _problems_of(plan, agent)
     made.cells = expand(plan, made.tasks)
     if not made.cells and not made.problems:
         made.problems.append("Nothing is left to run: `exclude` takes everything out.")
@@ -76,7 +77,10 @@ def _problems_of(plan: Plan, agent: AgentEntry) -> list[str]:
     if agent.agent == "human":
         return ["A person cannot make runs that go on side by side; leave the agent human out."]
     if needs_model(agent.agent) and not models:
-        return [f"The agent {agent.name} needs a model: name one with -m provider/name, or under `models`."]
+        own = " If it asks none, it has to say so: `needs_model = False`." if ":" in agent.agent else ""
+        return [
+            f"The agent {agent.name} needs a model: name one with -m provider/name, or under `models`.{own}"
+        ]
     return []
 
 

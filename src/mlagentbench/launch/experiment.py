@@ -22,7 +22,7 @@ from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.processes import Processes
 from mlagentbench.launch.reading import make_plan, read_plan
 from mlagentbench.launch.references import Incomplete, find_incomplete, judge_all, lacking, made_here
-from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.folder import RunFolder, name_problem
 from mlagentbench.record.summary import Summary, read_summary
 from mlagentbench.sandbox import choose
 from mlagentbench.task.preparation import find_prepared, prepare
@@ -89,7 +89,10 @@ def experiment(
     >>> [summary.grade.score for summary in mlagentbench.experiment(plan).summaries]           # doctest: +SKIP
     """
     chosen = _plan(plan)
-    where = Path(folder).absolute() / (name or chosen.name or "experiment")
+    called = name or chosen.name or "experiment"
+    if problem := name_problem(called):
+        raise UsageError(f"{problem}.")
+    where = Path(folder).absolute() / called
     watch = onlooker or Nobody()
     made = draft(chosen, key)
     if dry_run:

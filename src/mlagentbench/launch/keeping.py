@@ -58,7 +58,7 @@ def keep_plan(
                 f"runs that are wanted still are kept, the others stay where they are and are not told of."
             )
         told = [*_in_words("not wanted any more", dropped), *_in_words("new in the plan", added)]
-    write_atomically(file, (_HEAD + _written(plan)).encode())
+    write_atomically(file, (_HEAD + _written(plan, tasks)).encode())
     return told
 
 
@@ -72,6 +72,13 @@ def _tasks_of(plan: Plan, known: dict[str, Task]) -> dict[str, Task]:
             except MLAgentBenchError:
                 continue  # its runs are not wanted any more, and stay where they are
     return found
+
+
+def _from_anywhere(said: str, tasks: dict[str, Task]) -> str:
+    """What a task is found by wherever the command is given: its name, or the whole path of its folder."""
+    task = tasks.get(said)
+    is_path = task is not None and Path(said).expanduser().absolute() == task.folder
+    return str(task.folder) if task is not None and is_path else said
 
 
 def _in_words(what: str, cells: list[Cell]) -> list[str]:
@@ -89,8 +96,10 @@ def _seeds(cells: list[Cell]) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
-def _written(plan: Plan) -> str:
+def _written(plan: Plan, tasks: dict[str, Task]) -> str:
     import yaml
 
     content = plan.model_dump(mode="json", exclude_unset=True)
+    for entry in content["tasks"]:
+        entry["task"] = _from_anywhere(entry["task"], tasks)
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from mlagentbench.record.folder import name_problem
 from mlagentbench.record.request import ChatBy
 from mlagentbench.task.definition import Bytes, Limits, Seconds
 
@@ -129,7 +130,7 @@ class Resources(Strict):
 class Plan(Strict):
     """An experiment: every task, variant and data seed with every agent, model and seed, but for what is excluded."""
 
-    name: str = Field("", pattern=r"^([\w+-][\w.+-]*)?$")
+    name: str = ""
     """Of the folder that the runs lie in; empty: that of the file."""
     description: str = ""
     tasks: tuple[Annotated[TaskEntry, _named("task")], ...] = Field(min_length=1)
@@ -155,6 +156,13 @@ class Plan(Strict):
     resumes: int = Field(2, ge=0)
     """How often a run whose process died is taken up again before it is recorded as died."""
     resources: Resources = Resources()
+
+    @field_validator("name")
+    @classmethod
+    def _is_plain(cls, name: str) -> str:
+        if name and (problem := name_problem(name)):
+            raise ValueError(problem)
+        return name
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:

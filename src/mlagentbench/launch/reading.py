@@ -14,17 +14,20 @@ from pydantic_core import ErrorDetails
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.plan import MODELS_BY_KEY, Plan
 
+_NO_PATHS = ("name", "description")
+
 
 def read_plan(file: Path, instead: Mapping[str, Any] | None = None) -> Plan:
     """The plan in a YAML file, with what the user says `instead` of parts of it."""
-    content: dict[str, Any] = _found_from(file.parent.absolute(), _load(file))
+    content = _with_paths_from(file.parent.absolute(), _load(file))
     content.setdefault("name", file.stem)
     return make_plan(content | dict(instead or {}), str(file))
 
 
 def make_plan(content: Mapping[str, Any], source: str) -> Plan:
+    """The plan that this says; what is a path in it is found from here, also when the plan is read again elsewhere."""
     try:
-        return Plan.model_validate(content)
+        return Plan.model_validate(_with_paths_from(Path.cwd(), content))
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
     except ValidationError as error:
@@ -63,12 +66,16 @@ def _load(file: Path) -> dict[str, Any]:
     return content
 
 
+def _with_paths_from(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: each if key in _NO_PATHS else _found_from(folder, each) for key, each in content.items()}
+
+
 def _found_from(folder: Path, value: Any) -> Any:
-    """Paths that begin with a dot are found from where the file lies, so that they mean the same wherever the command
-    is given; that of a scripted model too."""
+    """Paths that begin with a dot are found from where the file lies, or the command is given, and mean the same
+    wherever they are read again; that of a scripted model too."""
     if isinstance(value, dict):
         return {key: _found_from(folder, each) for key, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_found_from(folder, each) for each in value]
     if isinstance(value, str):
         before = "mock/" if value.startswith("mock/") else ""

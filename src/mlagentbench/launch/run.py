@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from mlagentbench.agent.spec import AGENTS, Agent, build_agent, needs_model, needs_of
+from mlagentbench.agent.spec import AGENTS, Agent, Needs, build_agent, needs_model, needs_of
 from mlagentbench.environment import Environment, Options, Watch
+from mlagentbench.environment.actions.registry import all_actions, shown_actions
 from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.models import ModelChoice
@@ -19,8 +20,9 @@ from mlagentbench.errors import MLAgentBenchError, UsageError
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import Event, ModelCalled, Note, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder, new_run_id
-from mlagentbench.record.request import Origin, RunRequest
+from mlagentbench.record.request import ChatBy, Origin, RunRequest
 from mlagentbench.record.summary import Summary, read_summary
+from mlagentbench.task.registry import load_task
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ def run(
         raise UsageError(
             f"The agent {agent!r} needs a language model, and the run has none. Name one with -m provider/name."
         )
+    models = models.opened()  # before there is a folder
     return drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
 
 
@@ -91,6 +94,7 @@ def resume(
     folder = RunFolder.open(run)
     request = folder.request()
     _refuse_imported(request)
+    _refuse_half_made(folder, request)
     built, _ = build_agent(request.agent, request.settings)
     needs = needs_of(built)
     setup = recorded_setup(
@@ -124,8 +128,8 @@ def fork(
 ) -> Run:
     """A new run that begins as `run` did, up to and including `step`, and goes on from there.
 
-    The same agent is replayed through those steps; another one starts after them. `model` is the one that decides
-    from there on, or all that is to be said of models.
+    The same agent is replayed through those steps, as far as it took them; another one starts after them. `model` is
+    the one that decides from there on, or all that is to be said of models.
     """
     source = RunFolder.open(run)
     request = source.request()
@@ -142,10 +146,13 @@ def fork(
     if settings is None:
         settings = request.settings if same_agent else {}
     built, kept = build_agent(agent or request.agent, settings)
-    models = ModelChoice.of(request)
-    if model is not None:
-        models = models.with_act(model) if isinstance(model, str) else model
+    if model is None:
+        models = models_kept(request, agent)
+    else:
+        models = ModelChoice.of(request).with_act(model) if isinstance(model, str) else model
     needs = needs_of(built)
+    others = request.origin.begins_after if request.origin else 0
+    begins_after = min(step, others) if same_agent else step
     if not needs.counts_steps and not same_agent:
         limits = {"steps": None, **(limits or {})}
     copy = models.entered_in(request).model_copy(
@@ -156,9 +163,9 @@ def fork(
             "settings": kept,
             "seed": request.seed if seed is None else seed,
             "limits": changed_limits(request.limits, limits),
-            "actions": (*request.actions, *(name for name in needs.actions if name not in request.actions)),
-            "chat": "model" if needs.chat and models.act else request.chat,
-            "origin": Origin(run=request.id, step=step),
+            "actions": _actions_with(models, request, needs),
+            "chat": _chat_with(models, request, needs),
+            "origin": Origin(run=request.id, step=step, begins_after=begins_after),
         }
     )
     folder = RunFolder.create(source.store().folder.parent, source.path.parents[2].name, copy)
@@ -179,7 +186,6 @@ def fork(
         limits=limits,
         watch=watch,
         ask=ask,
-        replays=same_agent,
         own_chat=needs.chat,
         folders=needs.folders,
     )
@@ -192,6 +198,47 @@ def _refuse_imported(request: RunRequest) -> None:
             "This run was imported: its agent was another program, so nothing here can go on with it. "
             "`mlagentbench show`, `grade` and `checkout` work on it."
         )
+
+
+def _refuse_half_made(folder: RunFolder, request: RunRequest) -> None:
+    """A fork that was killed while its beginning was written: its agent would begin too early."""
+    origin = request.origin
+    if origin is None or not origin.begins_after:
+        return
+    if sum(isinstance(event, StepTaken) for event in folder.history().events) < origin.begins_after:
+        raise UsageError(
+            f"This fork was killed before it had the steps that it begins with. Make it again: "
+            f"`mlagentbench fork {origin.run} --step {origin.step} -a {request.agent}`."
+        )
+
+
+def models_kept(request: RunRequest, agent: str | None) -> ModelChoice:
+    """What a fork with `agent` has where nothing is said of models: those of the run, or none if it is another agent
+    that needs none."""
+    if agent in (None, request.agent) or needs_model(agent):
+        return ModelChoice.of(request)
+    return ModelChoice()
+
+
+def _actions_with(models: ModelChoice, request: RunRequest, needs: Needs) -> tuple[str, ...]:
+    """The actions that a fork shows: those of the run and of its agent's need. Those that need a model go and come with
+    it."""
+    actions = request.actions
+    if bool(models.act) != bool(request.model):
+        thinking = set(shown_actions(with_model=True)) - set(shown_actions())
+        kept = {name for name in actions if name not in thinking} | (thinking if models.act else set())
+        actions = tuple(name for name in all_actions() if name in kept)
+    return (*actions, *(name for name in needs.actions if name not in actions))
+
+
+def _chat_with(models: ModelChoice, request: RunRequest, needs: Needs) -> ChatBy:
+    """What answers programs in a fork: as in the run, if that is still there."""
+    if models.act:
+        return "model" if needs.chat else request.chat
+    if request.chat != "model":
+        return request.chat
+    offered = load_task(request.task_folder or request.task).definition.services
+    return "stand-in" if "chat" in offered else ""
 
 
 def _up_to(events: Sequence[Event], step: int) -> list[Event]:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from mlagentbench.errors import RecordError
+from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.record.log import EventLog, History, read_head, read_history
 from mlagentbench.record.request import RunRequest
 from mlagentbench.workspace import Store
 
 STORE = ".store"
+_NAME = re.compile(r"[\w+-][\w.+-]*")
+_Read = TypeVar("_Read")
+
+
+def name_problem(name: str) -> str:
+    """What is wrong with what an experiment is called, whose runs lie in a folder of that name; empty if nothing."""
+    if _NAME.fullmatch(name):
+        return ""
+    return (
+        f"{name!r} is no plain name for an experiment; use letters, digits, '-', '_', '+' and dots, "
+        "and no dot at the beginning"
+    )
 
 
 def new_run_id() -> str:
@@ -47,6 +61,8 @@ class RunFolder:
     @classmethod
     def create(cls, runs: Path, experiment: str, request: RunRequest) -> RunFolder:
         """A new folder under `runs`, with its `run.json`."""
+        if "/" in experiment or experiment.startswith("."):
+            raise UsageError(f"{name_problem(experiment)}.")
         task = request.task.partition("@")[0]
         who = f"{request.label or request.agent}--{request.model or 'no-model'}".replace("/", "_")
         folder = cls(runs / experiment / task / who / request.id)
@@ -125,6 +141,21 @@ def find_runs(places: Iterator[Path] | list[Path]) -> list[RunFolder]:
             elif STORE in folders:
                 folders.remove(STORE)
     return sorted(found.values(), key=lambda folder: folder.path.name)
+
+
+def read_each(
+    runs: Iterable[RunFolder], read: Callable[[RunFolder], _Read]
+) -> tuple[list[tuple[RunFolder, _Read]], list[tuple[RunFolder, str]]]:
+    """The runs that can be read, each with what `read` makes of it; and the others, each with what is wrong."""
+    found: list[tuple[RunFolder, _Read]] = []
+    damaged: list[tuple[RunFolder, str]] = []
+    for run in runs:
+        try:
+            run.request()  # what was derived from it may be there still, and proves nothing
+            found.append((run, read(run)))
+        except (RecordError, OSError) as error:
+            damaged.append((run, str(error)))
+    return found, damaged
 
 
 def write_atomically(file: Path, data: bytes) -> None:

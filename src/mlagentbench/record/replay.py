@@ -42,8 +42,10 @@ class Replay:
         """What the agent did next, for agents that cannot know it themselves, such as a person."""
         return next((event.action for event in self._rest if isinstance(event, StepTaken)), None)
 
-    def skip(self) -> StepTaken | None:
-        """The next step, without anybody having asked for it; None if there is none."""
+    def skip(self, last: int) -> StepTaken | None:
+        """The next step, without anybody having asked for it; None if there is none up to `last`."""
+        if self._step() > last:
+            return None
         while self._rest:
             event = self._rest.popleft()
             if isinstance(event, StepTaken):

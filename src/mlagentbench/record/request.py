@@ -18,6 +18,8 @@ class Origin(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
     run: str
     step: int
+    begins_after: int = 0
+    """The run's own agent began after this step: those up to it are another agent's, and it is not replayed on them."""
 
 
 class Host(BaseModel):

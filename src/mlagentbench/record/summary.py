@@ -48,6 +48,8 @@ class Summary(BaseModel):
     waited: float = 0.0
     """Seconds spent on failed requests to models, and between them."""
     grade: Grade | None = None
+    forked: bool = False
+    """Whether it began with the steps of another run."""
     imported: bool = False
     unknown: tuple[str, ...] = ()
     """Of an imported run: what is 0 above because nobody knows it."""
@@ -101,6 +103,7 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
         model_seconds=sum(answer.latency for answer in answers),
         waited=sum(answer.waited for answer in answers),
         grade=read_grades(folder).get(ended.snapshot) if ended else None,
+        forked=request.origin is not None,
         imported=request.imported is not None,
         unknown=request.imported.unknown if request.imported else (),
     )
@@ -109,6 +112,12 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
 def read_summary(folder: RunFolder) -> Summary:
     """The kept summary, or a new one where there is none or it cannot be read."""
     try:
-        return Summary.model_validate_json(folder.summary_file.read_bytes())
+        kept = Summary.model_validate_json(folder.summary_file.read_bytes())
     except (FileNotFoundError, ValidationError):
-        return summarise(folder)
+        try:
+            return summarise(folder)
+        except OSError:
+            return derive(folder)  # where nothing can be written
+    if "forked" not in kept.model_fields_set:  # kept by a version that did not tell
+        return kept.model_copy(update={"forked": folder.request().origin is not None})
+    return kept

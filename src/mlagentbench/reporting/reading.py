@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,7 +14,7 @@ from mlagentbench.evaluation.failures import Failure
 from mlagentbench.evaluation.groups import name_of, runs_of
 from mlagentbench.evaluation.process import Process
 from mlagentbench.evaluation.profile import Basis, Profile, Subject, read_profile
-from mlagentbench.record.folder import RunFolder, find_runs
+from mlagentbench.record.folder import RunFolder, find_runs, read_each
 from mlagentbench.record.request import Host, Imported, RunRequest
 from mlagentbench.record.summary import Summary
 from mlagentbench.reporting.steps import Step, steps_in
@@ -97,16 +98,18 @@ def gather(
     for number, run in enumerate(runs, start=1):
         if number % 1_000 == 0:
             progress(f"{number:,} of {len(runs):,} runs read")
+        try:
+            request = run.request()  # first: what was derived from it outlives it, and proves nothing
+        except (RecordError, OSError) as error:
+            damage = _relative(str(error), run.path).removesuffix(".")
+            found.left_out.append(f"{run.path.name}: nobody can tell what it is a run of ({damage})")
+            continue
         damage = ""
         try:
             profile = read_profile(run)
         except (RecordError, OSError) as error:
             damage = _relative(str(error), run.path)
-            try:
-                profile = _of_damaged(run)
-            except (RecordError, OSError):
-                found.left_out.append(f"{run.path.name}: nobody can tell what it is a run of ({damage})")
-                continue
+            profile = _of_damaged(run, request)
         if not profile.summary.task:
             own += 1
             continue
@@ -118,9 +121,9 @@ def gather(
             except RecordError as error:
                 damage = _relative(str(error), run.path)
         strip = "".join(step.letter for step in steps)
-        imported = run.request().imported if profile.summary.imported else None
+        imported = request.imported if profile.summary.imported else None
         seen = Seen(run.path, _trimmed(profile), strip, damage, imported)
-        _note(found.conditions, run, profile)
+        _note(found.conditions, request, profile)
         take(seen, profile, steps)
         found.runs.append(seen)
     if own:
@@ -140,11 +143,20 @@ def _folders(places: Sequence[str | Path], folder: Path) -> Iterator[RunFolder]:
     seen: set[Path] = set()
     for place in places:
         here = next((path for path in (Path(place), folder / place) if path.is_dir()), None)
-        runs = find_runs([here]) if here else [run for run, _ in runs_of(place, folder)]
+        runs = find_runs([here]) if here else _of_agent(place, folder)
         for run in runs:
             if run.path not in seen:
                 seen.add(run.path)
                 yield run
+
+
+def _of_agent(agent: str | Path, folder: Path) -> list[RunFolder]:
+    """Its runs, and those that nobody can tell the agent of, so that they are named."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which would name them too
+        runs = [run for run, _ in runs_of(agent, folder)]
+    _, damaged = read_each(find_runs([folder]), RunFolder.request)
+    return [*runs, *(run for run, _ in damaged)]
 
 
 def _relative(problem: str, path: Path) -> str:
@@ -174,24 +186,23 @@ def _worth(point: Point) -> tuple[object, ...]:
     return point.valid, point.improvement, point.success, point.cost is None
 
 
-def _note(conditions: Conditions, run: RunFolder, profile: Profile) -> None:
+def _note(conditions: Conditions, request: RunRequest, profile: Profile) -> None:
     summary, subject = profile.summary, profile.subject
     key = (summary.agent, summary.model, subject.settings_hash, summary.imported)
     if key not in conditions.asked:
-        conditions.asked[key] = run.request(), 0
-    request, number = conditions.asked[key]
-    conditions.asked[key] = request, number + 1
+        conditions.asked[key] = request, 0
+    first, number = conditions.asked[key]
+    conditions.asked[key] = first, number + 1
     if summary.imported:
         return
     if subject.host not in conditions.hosts:
-        conditions.hosts[subject.host] = run.request().host, 0
+        conditions.hosts[subject.host] = request.host, 0
     host, number = conditions.hosts[subject.host]
     conditions.hosts[subject.host] = host, number + 1
 
 
-def _of_damaged(run: RunFolder) -> Profile:
+def _of_damaged(run: RunFolder, request: RunRequest) -> Profile:
     """What is known of a run whose record cannot be read: what was asked. It stays in the denominator."""
-    request = run.request()
     return Profile(
         basis=Basis(rules="", head="", grades="", annotations=""),
         subject=Subject(

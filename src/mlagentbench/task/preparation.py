@@ -334,12 +334,12 @@ def _make(
         "private": building / "private",
         "seed": seed,
     }
-    if wanted := task.definition.variant(variant).sources:
-        from mlagentbench.task.sources import fetch_all
+    if task.definition.variant(variant).sources:
+        from mlagentbench.task.sources.advising import fetch_for
 
         arguments["source"] = building / "source"
         (building / "source").mkdir()
-        fetch_all(wanted, building / "source", raw.given, progress, raw.limit)
+        fetch_for(task, variant, building / "source", raw.given, progress, raw.limit)
     if raw.limit is not None:
         arguments["limit"] = raw.limit
     worker.call(

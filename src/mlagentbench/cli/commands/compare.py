@@ -30,7 +30,9 @@ def command(
     places, or the two agents of one place, are also set against each other, paired over tasks and seeds. Every run
     counts: one that did not end, or left nothing valid, is no success and no gain.
     """
-    from mlagentbench.cli.comparing import category_table, date_table, tell_paired
+    import warnings
+
+    from mlagentbench.cli.comparing import category_table, date_table, tell_forked, tell_paired
     from mlagentbench.cli.machine import plain, print_json
     from mlagentbench.cli.screen import open_screen
     from mlagentbench.cli.tables import group_table
@@ -38,22 +40,28 @@ def command(
     from mlagentbench.model.cutoffs import parse_cutoffs
 
     told = parse_cutoffs(cutoffs)
-    found = compare(*places, folder=folder)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = compare(*places, folder=folder)
+    problems = list(dict.fromkeys(str(each.message) for each in warned))
     categories, dates = [], []
-    problems: list[str] = []
     if by:
         from mlagentbench.evaluation.breakdown import by_category, by_date
         from mlagentbench.evaluation.groups import profiles_of
 
-        profiles, problems = profiles_of(places or (folder,), folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what was named above
+            profiles, more = profiles_of(places or (folder,), folder)
+        problems += [problem for problem in more if problem not in problems]
         categories = by_category(profiles) if by == "category" else []
         dates = by_date(profiles, told) if by == "date" else []
     if as_json:
-        also = {f"by_{by}": categories or dates, "problems": problems} if by else {}
-        print_json(plain(found) | also)
+        also = {f"by_{by}": categories or dates} if by else {}
+        print_json(plain(found) | also | {"problems": problems})
         return
     screen = open_screen()
     group_table(screen, found.groups)
+    tell_forked(screen, found.forked)
     if found.paired is not None:
         tell_paired(screen, found.paired)
     if by == "category":

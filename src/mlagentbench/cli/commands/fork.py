@@ -38,7 +38,8 @@ def command(
     """Try something else from a step of a run.
 
     The new run lies beside the old one, begins as that did up to and including the step, and goes on from there. What
-    is not said is as it was; the server and the options of a model are not passed on to one of another provider.
+    is not said is as it was; the server and the options of a model are not passed on to one of another provider, and
+    another agent that needs no model has none, unless -m names one.
     """
     limits = o.take_limits(values)
     from mlagentbench.cli.finding import find_run
@@ -47,13 +48,14 @@ def command(
     from mlagentbench.cli.running import told, watch_for
     from mlagentbench.cli.screen import open_screen
     from mlagentbench.environment.models import ModelChoice
-    from mlagentbench.launch.run import fork
+    from mlagentbench.launch.run import fork, models_kept
 
     found = find_run(run, folder)
     request = found.request()
-    models = o.take_models(values, ModelChoice.of(request))
-    o.warn_of_gaps(request.sandbox, request.network)
     o.find_own_agents(agent or request.agent)
+    named = values["model"] is not None
+    models = o.take_models(values, ModelChoice.of(request) if named else models_kept(request, agent))
+    o.warn_of_gaps(request.sandbox, request.network)
     screen = open_screen(json=as_json)
     watch = watch_for(screen, agent or request.agent)
     settings = o.read_settings(config)
@@ -63,7 +65,7 @@ def command(
             step,
             agent=agent,
             model=models,
-            settings=settings or ({} if agent else None),
+            settings=settings or None,
             seed=values["seed"],
             key=values["key"],
             limits=limits,

@@ -21,7 +21,7 @@ def command(runs: bool, folder: Path, as_json: bool) -> None:
     from mlagentbench.cli import catalogue, tables
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.screen import open_screen
-    from mlagentbench.record import find_runs
+    from mlagentbench.record.folder import find_runs, read_each
     from mlagentbench.record.summary import read_summary
 
     if not runs:
@@ -31,10 +31,17 @@ def command(runs: bool, folder: Path, as_json: bool) -> None:
         else:
             tables.task_table(open_screen(), tasks)
         return
-    found = find_runs([folder]) if folder.is_dir() else []
+    found, damaged = read_each(find_runs([folder]) if folder.is_dir() else [], read_summary)
     if as_json:
-        print_json([{"folder": run.path, "summary": read_summary(run)} for run in found])
+        print_json(
+            [
+                *({"folder": run.path, "summary": summary} for run, summary in found),
+                *({"folder": run.path, "summary": None, "problem": problem} for run, problem in damaged),
+            ]
+        )
     elif found:
-        tables.run_table(open_screen(), found)
-    else:
+        tables.run_table(open_screen(), [run for run, _ in found])
+    elif not damaged:
         open_screen().line(f"There are no runs in {folder} yet. `mlagentbench run TASK` makes one.")
+    for _, problem in damaged:
+        open_screen(json=as_json).line((f"A run is left out: {problem}", "warn"))

@@ -18,9 +18,12 @@ from mlagentbench.cli import options as o
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw that tree into this file as a picture.",
 )
+@click.option("--all", "whole", is_flag=True, help="A step's diff in full, however long that of a file is.")
 @o.folder_option
 @o.json_option
-def command(run: str, step: int | None, tree: bool, svg: Path | None, folder: Path, as_json: bool) -> None:
+def command(
+    run: str, step: int | None, tree: bool, svg: Path | None, whole: bool, folder: Path, as_json: bool
+) -> None:
     """Read a run, or one step of it with the diff that it made.
 
     RUN is a run's folder, its id, the beginning of one, or `last`.
@@ -37,7 +40,7 @@ def command(run: str, step: int | None, tree: bool, svg: Path | None, folder: Pa
 
         show_tree(found, svg, as_json)
     elif not as_json:
-        draw(open_screen(), found, step)
+        draw(open_screen(), found, step, whole=whole)
     elif step is None:
         events = [plain(event) for event in found.history().events]
         profile = read_profile(found)

@@ -18,11 +18,14 @@ def command(file: Path, folder: Path, as_json: bool) -> None:
 
     Then `mlagentbench verify` says whether it is what it says.
     """
+    import shlex
+
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.screen import open_screen
     from mlagentbench.record.packing import unpack
 
     place = unpack(file, folder)
-    open_screen(json=as_json).line(f"The run is in {place}. Check it with: mlagentbench verify {place}")
+    check = f"mlagentbench verify {shlex.quote(str(place))}"
+    open_screen(json=as_json).line(f"The run is in {place}. Check it with: {check}")
     if as_json:
         print_json({"folder": place})
