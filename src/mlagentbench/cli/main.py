@@ -36,6 +36,8 @@ _ADVICE = {
 }
 """What to do next, by what the system said."""
 
+_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
+
 COMMANDS: dict[str, str] = {
     "run": "Let an agent work on a task, watch it, and grade what it leaves.",
     "resume": "Go on with a run that was stopped or killed.",
@@ -175,14 +177,7 @@ def _failed(arguments: Sequence[str] | None, sentence: str, status: int) -> int:
 def _tell_machines(arguments: Sequence[str] | None, sentence: str) -> None:
     """With --json, standard output holds a document whatever happened."""
     given = sys.argv[1:] if arguments is None else arguments
-    if "--json" in given or os.environ.get("MLAGENTBENCH_JSON", "").lower() in {
-        "1",
-        "true",
-        "t",
-        "yes",
-        "y",
-        "on",
-    }:
+    if "--json" in given or os.environ.get("MLAGENTBENCH_JSON", "").lower() in _YES:
         import json
 
         click.echo(json.dumps({"error": sentence}, indent=1))

@@ -89,10 +89,8 @@ class ModelChoice:
         """The same, open already, for whoever opens them next: what cannot be had is refused before there is a run."""
         if not self.act:
             return self
-        for name in (self.act, self.edit, self.fast):
-            if (
-                name.startswith(_LOCAL) and find_spec("xllamacpp") is None
-            ):  # else found out at the first question
+        for name in (self.act, self.edit, self.fast):  # which loads its library at the first question
+            if name.startswith(_LOCAL) and find_spec("xllamacpp") is None:
                 raise UsageError(
                     f"{name} needs a library that is not installed: pip install 'mlagentbench[local]'"
                 )
