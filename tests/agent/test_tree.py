@@ -131,7 +131,7 @@ def said(plan: str, script: str) -> Completion:
 
 
 BROKEN = "raise RuntimeError('too bad')\n"
-LUCKY = solution(1.0, "[1.0, 9.0, 9.0][int(os.environ.get('SEED', '0'))]")
+LUCKY = solution(1.0, "1.0 if os.environ.get('SEED', '0') == '0' else 9.0")
 STEADY = solution(2.0, "2.0")
 REPLIES = [
     said("Draft a broken one.", BROKEN),

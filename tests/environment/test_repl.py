@@ -104,7 +104,8 @@ def test_between_calls_nothing_of_it_runs(env: Environment) -> None:
 def test_output_of_a_thread_that_comes_after_the_call_is_no_harm(env: Environment) -> None:
     env.step(
         repl(
-            "import threading, sys, time\ndef talk():\n    while True: print('t' * 200, flush=True)\n"
+            "import threading, sys, time\ndef talk():\n    while True:\n        print('t' * 200, flush=True)\n"
+            "        time.sleep(0.0005)\n"
             "threading.Thread(target=talk, daemon=True).start()"
         )
     )

@@ -69,6 +69,9 @@ WITHOUT_MODEL = {"starter", "plain", "oracle", "human", "scripted", "recipe", "c
 """Agents that can do without a model. One of the user's own says it with `needs_model = False` in its class, or as an
 attribute of its function."""
 
+WITH_ANY_MODEL = {"human", "scripted", "command"}
+"""Those of them that use one where there is one: by actions that think, or by a program that asks it."""
+
 _WITH_EXTRA = {"langchain"}
 """Agents that need the extra of their name."""
 

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from mlagentbench.agent.spec import AGENTS, Agent, Needs, build_agent, needs_model, needs_of
+from mlagentbench.agent.spec import (
+    AGENTS,
+    WITH_ANY_MODEL,
+    Agent,
+    Needs,
+    build_agent,
+    needs_model,
+    needs_of,
+)
 from mlagentbench.environment import Environment, Options, Watch
 from mlagentbench.environment.actions.registry import all_actions, shown_actions
 from mlagentbench.environment.consent import EndedByPersonError, Person
@@ -214,8 +222,8 @@ def _refuse_half_made(folder: RunFolder, request: RunRequest) -> None:
 
 def models_kept(request: RunRequest, agent: str | None) -> ModelChoice:
     """What a fork with `agent` has where nothing is said of models: those of the run, or none if it is another agent
-    that needs none."""
-    if agent in (None, request.agent) or needs_model(agent):
+    that has no use for them."""
+    if agent is None or agent == request.agent or agent in WITH_ANY_MODEL or needs_model(agent):
         return ModelChoice.of(request)
     return ModelChoice()
 

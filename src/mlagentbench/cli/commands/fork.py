@@ -39,7 +39,7 @@ def command(
 
     The new run lies beside the old one, begins as that did up to and including the step, and goes on from there. What
     is not said is as it was; the server and the options of a model are not passed on to one of another provider, and
-    another agent that needs no model has none, unless -m names one.
+    another agent that has no use for a model has none, unless -m names one.
     """
     limits = o.take_limits(values)
     from mlagentbench.cli.finding import find_run
