@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mlagentbench.cli.health import doctor
     from mlagentbench.cli.reading import checkout, show
     from mlagentbench.environment.environment import Environment
-    from mlagentbench.environment.setup import make
+    from mlagentbench.environment.making import make
     from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
     from mlagentbench.evaluation.importing import import_runs
@@ -108,7 +108,7 @@ __getattr__, __dir__ = attach(
         "info": "mlagentbench.cli.catalogue",
         "list": "mlagentbench.cli.catalogue",
         "load_task": "mlagentbench.task.registry",
-        "make": "mlagentbench.environment.setup",
+        "make": "mlagentbench.environment.making",
         "new_task": "mlagentbench.task.new",
         "pack": "mlagentbench.record.packing",
         "prepare": "mlagentbench.cli.catalogue",

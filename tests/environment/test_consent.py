@@ -22,8 +22,8 @@ from support.acting import (
 from mlagentbench import Action, Environment
 from mlagentbench.environment.actions.registry import all_actions
 from mlagentbench.environment.consent import Agreeable, Answer, Proposal
+from mlagentbench.environment.making import new_setup
 from mlagentbench.environment.models import ModelChoice
-from mlagentbench.environment.setup import new_setup
 from mlagentbench.workspace import diff
 
 

@@ -9,7 +9,7 @@ from support.acting import content, execute, listing, repl
 
 from mlagentbench import Environment
 from mlagentbench.environment import Environment as Env
-from mlagentbench.environment.setup import recorded_setup
+from mlagentbench.environment.making import recorded_setup
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.workspace import read as read_snapshot
 

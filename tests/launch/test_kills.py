@@ -30,7 +30,7 @@ from support.trees import tree
 
 from mlagentbench import Action, verify
 from mlagentbench.environment import Environment
-from mlagentbench.environment.setup import recorded_setup
+from mlagentbench.environment.making import recorded_setup
 from mlagentbench.record.events import RunEnded, StepTaken
 from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.record.grades import read_grades

@@ -26,7 +26,7 @@ from support.trees import tree
 
 from mlagentbench import Action, Environment, Run, fork, resume, run, verify
 from mlagentbench.agent.spec import Settings
-from mlagentbench.environment.setup import recorded_setup
+from mlagentbench.environment.making import recorded_setup
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import DivergedError, RecordError, UsageError
 from mlagentbench.record.events import LimitHit, Note, Resumed, RunEnded, StepTaken

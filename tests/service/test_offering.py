@@ -180,7 +180,7 @@ def test_tasks_that_offer_nothing_load_nothing(tmp_path: Path):
     code = """
 import sys
 from pathlib import Path
-import mlagentbench.grading.stages, mlagentbench.environment.setup
+import mlagentbench.grading.stages, mlagentbench.environment.making
 from mlagentbench.service.offering import Offer
 with Offer((), Path("/nowhere"), "services", True, False, Path("/nowhere")).open() as offered:
     assert not offered.services and not offered.environment

@@ -8,8 +8,8 @@ from mlagentbench._lazy import attach
 
 if TYPE_CHECKING:
     from mlagentbench.environment.environment import Environment
+    from mlagentbench.environment.making import Options, make
     from mlagentbench.environment.output import plain_text
-    from mlagentbench.environment.setup import Options, make
     from mlagentbench.environment.watch import Silence, Watch
 
 __all__ = ["Environment", "Options", "Silence", "Watch", "make", "plain_text"]
@@ -18,10 +18,10 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Environment": "mlagentbench.environment.environment",
-        "Options": "mlagentbench.environment.setup",
+        "Options": "mlagentbench.environment.making",
         "Silence": "mlagentbench.environment.watch",
         "Watch": "mlagentbench.environment.watch",
-        "make": "mlagentbench.environment.setup",
+        "make": "mlagentbench.environment.making",
         "plain_text": "mlagentbench.environment.output",
     },
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlagentbench.environment.environment import NOTHING_TO_GRADE
 from mlagentbench.environment.limits import resource_limits, run_limits
-from mlagentbench.environment.setup import prepared_for
+from mlagentbench.environment.making import prepared_for
 from mlagentbench.errors import UsageError
 from mlagentbench.grading import Grade, Grader
 from mlagentbench.record.events import RunEnded, RunStarted, StepTaken

@@ -41,7 +41,7 @@ _GRACE = 10.0
 _PR_SET_PDEATHSIG = 1
 
 _PRELOADED = (
-    "mlagentbench.environment.setup",
+    "mlagentbench.environment.making",
     "mlagentbench.evaluation.verdicts",
     "mlagentbench.grading.grader",
     "mlagentbench.grading.stages",

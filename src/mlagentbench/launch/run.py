@@ -22,8 +22,8 @@ from mlagentbench.environment import Environment, Options, Watch
 from mlagentbench.environment.actions.registry import all_actions, shown_actions
 from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
+from mlagentbench.environment.making import new_setup, recorded_setup
 from mlagentbench.environment.models import ModelChoice
-from mlagentbench.environment.setup import new_setup, recorded_setup
 from mlagentbench.errors import MLAgentBenchError, UsageError
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import Event, ModelCalled, Note, RunStarted, StepTaken

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlagentbench.environment.limits import resource_limits
-from mlagentbench.environment.setup import prepared_for
+from mlagentbench.environment.making import prepared_for
 from mlagentbench.errors import MLAgentBenchError, RecordError
 from mlagentbench.grading import Grade, Grader
 from mlagentbench.grading.scoring import THRESHOLD, judge

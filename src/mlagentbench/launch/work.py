@@ -175,7 +175,7 @@ def _folder_of(order: RunOrder, watch: Telling) -> RunFolder:
     if order.folder is not None:
         return RunFolder.open(order.folder)
     from mlagentbench.agent.spec import build_agent
-    from mlagentbench.environment.setup import new_setup
+    from mlagentbench.environment.making import new_setup
 
     cell = order.cell
     _, kept = build_agent(cell.agent, cell.settings)
