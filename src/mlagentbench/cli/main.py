@@ -9,7 +9,6 @@ import io
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -127,16 +126,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """What the installed command calls."""
     _leave_out_what_takes_time()
     signal.signal(signal.SIGTERM, _stop)
-    warnings.showwarning = _warn
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(_status(arguments))
-
-
-def _warn(message: Warning | str, *where: object, **more: object) -> None:
-    """What went on in spite of something, without the line of code that found it."""
-    click.echo(f"mlagentbench: {message}", err=True)
 
 
 def _leave_out_what_takes_time() -> None:

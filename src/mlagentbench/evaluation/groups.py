@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +56,8 @@ class Comparison:
     paired: Paired | None
     forked: int
     """Runs among them that were forked from another, so that their first steps are that one's."""
+    problems: tuple[str, ...]
+    """Runs that are left out because nobody can tell what they are runs of, a sentence each."""
 
 
 def compare(*places: str | Path, folder: str | Path = "runs") -> Comparison:
@@ -68,9 +69,8 @@ def compare(*places: str | Path, folder: str | Path = "runs") -> Comparison:
     >>> found = mlagentbench.compare("starter", "oracle")                                  # doctest: +SKIP
     >>> found.paired.improvement.effect                                                    # doctest: +SKIP
     """
-    found: dict[str, list[Summary]] = {}
-    for place in places or (folder,):
-        found[str(place)] = summaries_of(place, Path(folder))
+    all_of_them = {str(place): runs_of(place, Path(folder)) for place in places or (folder,)}
+    found = {place: [summary for _, summary in runs.read] for place, runs in all_of_them.items()}
     labelled = len(found) > 1 and any(len({_who(run) for run in runs}) > 1 for runs in found.values())
     groups = [
         each
@@ -78,7 +78,8 @@ def compare(*places: str | Path, folder: str | Path = "runs") -> Comparison:
         for each in group(runs, place if labelled or (len(found) > 1 and Path(place).exists()) else "")
     ]
     forked = {run.run for runs in found.values() for run in runs if run.forked}
-    return Comparison(tuple(groups), tuple(undecided(groups)), _two(found), len(forked))
+    problems = dict.fromkeys(each for runs in all_of_them.values() for each in runs.problems)
+    return Comparison(tuple(groups), tuple(undecided(groups)), _two(found), len(forked), tuple(problems))
 
 
 def group(summaries: Iterable[Summary], place: str = "") -> list[Group]:
@@ -109,44 +110,53 @@ def undecided(groups: Sequence[Group]) -> list[str]:
     return sentences
 
 
-def summaries_of(place: str | Path, folder: Path) -> list[Summary]:
-    """The runs that a place stands for."""
-    return [summary for _, summary in runs_of(place, folder)]
-
-
 def profiles_of(places: Iterable[str | Path], folder: Path) -> tuple[list[Profile], list[str]]:
     """All that is known of the runs of all places, each once; and what is wrong with those whose record cannot be
     read."""
-    found = {run.path: run for place in places for run, _ in runs_of(place, folder)}
-    profiles, problems = [], []
+    all_of_them = [runs_of(place, folder) for place in places]
+    found = {run.path: run for runs in all_of_them for run, _ in runs.read}
+    profiles, problems = [], [problem for runs in all_of_them for problem in runs.problems]
     for run in found.values():
         try:
             profiles.append(read_profile(run))
         except RecordError as error:
             problems.append(f"A run is left out: {error}")
-    return profiles, problems
+    return profiles, list(dict.fromkeys(problems))
 
 
-def runs_of(place: str | Path, folder: Path) -> list[tuple[RunFolder, Summary]]:
+@dataclass(frozen=True)
+class Runs:
+    """Runs of tasks; work on a person's own folder is of none."""
+
+    read: list[tuple[RunFolder, Summary]]
+    damaged: list[tuple[RunFolder, str]]
+    """Those that nobody can tell the task and agent of, each with what is wrong."""
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"A run is left out: {problem}" for _, problem in self.damaged]
+
+
+def runs_of(place: str | Path, folder: Path) -> Runs:
     """The runs that a place stands for: a folder, an experiment in `folder`, or an agent with runs in it."""
     for path in (Path(place), folder / place):
         if path.is_dir():
-            if found := _read(path):
+            if (found := _read(path)).read:
                 return found
             raise UsageError(f"There are no runs in {path}; `mlagentbench run TASK -o {path}` makes some.")
     if not folder.exists():
         raise UsageError(
             f"There is neither a folder {place} nor a folder {folder} with runs of an agent of that name."
         )
-    all_of_them = _read(folder)
-    found = [(run, each) for run, each in all_of_them if str(place).replace("/", "_") in _names(each)]
-    if not found:
-        agents = ", ".join(sorted({each.agent for _, each in all_of_them})) or "none"
+    found = _read(folder)
+    own = [(run, each) for run, each in found.read if str(place).replace("/", "_") in _names(each)]
+    if not own:
+        agents = ", ".join(sorted({each.agent for _, each in found.read})) or "none"
         raise UsageError(
             f"There is no folder and no experiment {place}, and no agent of that name has runs in {folder}; "
             f"agents: {agents}."
         )
-    return found
+    return Runs(own, found.damaged)
 
 
 def name_of(agent: str, model: str) -> str:
@@ -154,12 +164,9 @@ def name_of(agent: str, model: str) -> str:
     return f"{agent} · {model}" if model else agent
 
 
-def _read(path: Path) -> list[tuple[RunFolder, Summary]]:
-    """Runs of tasks; work on a person's own folder is of none. One that cannot be read is named and passed over."""
+def _read(path: Path) -> Runs:
     found, damaged = read_each(find_runs([path]), read_summary)
-    for _, problem in damaged:
-        warnings.warn(f"A run is left out: {problem}", stacklevel=2)
-    return [(run, summary) for run, summary in found if summary.task]
+    return Runs([(run, summary) for run, summary in found if summary.task], damaged)
 
 
 def _names(run: Summary) -> tuple[str, str]:

@@ -192,7 +192,7 @@ def _by_data(places: Sequence[str | Path], folder: Path) -> dict[_Data, list[Run
 def _folders(places: Sequence[str | Path], folder: Path) -> Iterator[RunFolder]:
     for place in places:
         here = next((path for path in (Path(place), folder / place) if path.is_dir()), None)
-        yield from find_runs([here]) if here else (run for run, _ in runs_of(place, folder))
+        yield from find_runs([here]) if here else (run for run, _ in runs_of(place, folder).read)
 
 
 def _find(data: _Data) -> Prepared | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,7 +13,7 @@ from mlagentbench.evaluation.failures import Failure
 from mlagentbench.evaluation.groups import name_of, runs_of
 from mlagentbench.evaluation.process import Process
 from mlagentbench.evaluation.profile import Basis, Profile, Subject, read_profile
-from mlagentbench.record.folder import RunFolder, find_runs, read_each
+from mlagentbench.record.folder import RunFolder, find_runs
 from mlagentbench.record.request import Host, Imported, RunRequest
 from mlagentbench.record.summary import Summary
 from mlagentbench.reporting.steps import Step, steps_in
@@ -152,11 +151,8 @@ def _folders(places: Sequence[str | Path], folder: Path) -> Iterator[RunFolder]:
 
 def _of_agent(agent: str | Path, folder: Path) -> list[RunFolder]:
     """Its runs, and those that nobody can tell the agent of, so that they are named."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # which would name them too
-        runs = [run for run, _ in runs_of(agent, folder)]
-    _, damaged = read_each(find_runs([folder]), RunFolder.request)
-    return [*runs, *(run for run, _ in damaged)]
+    found = runs_of(agent, folder)
+    return [run for run, _ in (*found.read, *found.damaged)]
 
 
 def _relative(problem: str, path: Path) -> str:

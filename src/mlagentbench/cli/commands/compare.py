@@ -30,8 +30,6 @@ def command(
     places, or the two agents of one place, are also set against each other, paired over tasks and seeds. Every run
     counts: one that did not end, or left nothing valid, is no success and no gain.
     """
-    import warnings
-
     from mlagentbench.cli.comparing import category_table, date_table, tell_forked, tell_paired
     from mlagentbench.cli.machine import plain, print_json
     from mlagentbench.cli.screen import open_screen
@@ -40,19 +38,14 @@ def command(
     from mlagentbench.model.cutoffs import parse_cutoffs
 
     told = parse_cutoffs(cutoffs)
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        found = compare(*places, folder=folder)
-    problems = list(dict.fromkeys(str(each.message) for each in warned))
+    found = compare(*places, folder=folder)
+    problems = list(found.problems)
     categories, dates = [], []
     if by:
         from mlagentbench.evaluation.breakdown import by_category, by_date
         from mlagentbench.evaluation.groups import profiles_of
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what was named above
-            profiles, more = profiles_of(places or (folder,), folder)
-        problems += [problem for problem in more if problem not in problems]
+        profiles, problems = profiles_of(places or (folder,), folder)
         categories = by_category(profiles) if by == "category" else []
         dates = by_date(profiles, told) if by == "date" else []
     if as_json:
