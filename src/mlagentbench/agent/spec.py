@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mlagentbench.environment import Environment
 from mlagentbench.errors import MLAgentBenchError, UsageError
@@ -164,43 +164,24 @@ def _fault(error: BaseException) -> str:
 
 
 def _settings(name: str, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
-    taken = _names_of(model)
     # A model that says nothing of unknown names would pass them over; a record names settings by their fields.
-    unknown = [each for each in given if each not in taken] if "extra" not in model.model_config else []
-    if unknown:
-        raise _wrong(name, model, unknown[0], _no_such(unknown[0], taken))
+    extra = model.model_config.get("extra", "forbid")
     try:
-        return model.model_validate({taken.get(each, each): value for each, value in given.items()})
+        return model.model_validate(dict(given), extra=extra, by_alias=True, by_name=True)
     except ValidationError as error:
         problem = error.errors()[0]
         field = ".".join(map(str, problem["loc"])) or "settings"
-        why = _no_such(field, taken) if problem["type"] == "extra_forbidden" else f"{problem['msg']}."
-        raise _wrong(name, model, field, why) from None
-
-
-def _names_of(model: type[BaseModel]) -> dict[str, str]:
-    """What a setting may be called, each to what the model itself takes for it."""
-    names: dict[str, str] = {}
-    by_name = model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
-    for field, about in model.model_fields.items():
-        alias = about.validation_alias
-        choices = alias.choices if isinstance(alias, AliasChoices) else [] if alias is None else [alias]
-        firsts = [each if isinstance(each, str) else str(each.path[0]) for each in choices]
-        names |= {first: first for first in firsts}
-        names.setdefault(field, field if by_name or not firsts else firsts[0])
-    return names
+        unknown = problem["type"] == "extra_forbidden"
+        why = _no_such(field, model.model_fields) if unknown else f"{problem['msg']}."
+        known = ", ".join(model.model_fields) or "none"
+        raise UsageError(
+            f"The setting {field!r} of the agent {name!r} is not right: {why} Its settings are: {known}."
+        ) from None
 
 
 def _no_such(field: str, names: Iterable[str]) -> str:
     near = get_close_matches(field, names, 1, cutoff=0.5)
     return f"there is no such setting.{f' Did you mean {near[0]!r}?' if near else ''}"
-
-
-def _wrong(name: str, model: type[BaseModel], field: str, why: str) -> UsageError:
-    known = ", ".join(model.model_fields) or "none"
-    return UsageError(
-        f"The setting {field!r} of the agent {name!r} is not right: {why} Its settings are: {known}."
-    )
 
 
 class _Function:
