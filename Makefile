@@ -47,9 +47,11 @@ lint: setup  ## Format, lint, types, import contract.
 
 test: lint  ## Everything but what is slow; under 35 minutes on two cores.
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow" tests
+	$(BIN)/python tests/as_user.py
 
 test-all: lint $(VENV)/.installed-all  ## Everything.
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
+	$(BIN)/python tests/as_user.py
 
 benchmark: setup  ## Measure the harness's own cost against peers; prints the table of docs/performance.md.
 	$(BIN)/python benchmarks/overhead.py

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,32 @@ settings.load_profile("calm")
 
 BACKENDS = ("bwrap", "landlock")
 
+_IN_NAME = re.compile(rf"[\[-]({'|'.join(BACKENDS)})[\]-]")
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The last lines name each sandbox that tests were made for, and why they were skipped on one."""
+    counts: dict[str, Counter[str]] = {backend: Counter() for backend in BACKENDS}
+    reasons: dict[str, set[str]] = {backend: set() for backend in BACKENDS}
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            found = _IN_NAME.search(report.nodeid)
+            if not found or (outcome == "passed" and report.when != "call"):
+                continue
+            counts[found[1]][outcome] += 1
+            if outcome == "skipped":
+                reasons[found[1]].add(str(report.longrepr[2]).removeprefix("Skipped: "))
+    user = "root" if os.geteuid() == 0 else "an ordinary user"
+    default = os.environ.get("MLAGENTBENCH_SANDBOX") or "the strongest that works"
+    terminalreporter.section(f"sandboxes, as {user}; the default is {default}")
+    for backend, count in counts.items():
+        numbers = ", ".join(f"{count[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped"))
+        terminalreporter.line(f"{backend}: {numbers}")
+        for reason in sorted(reasons[backend]):
+            terminalreporter.line(f"  skipped: {reason}")
 
 
 def _cache() -> Path:

@@ -47,7 +47,12 @@ class Place:
 @pytest.fixture
 def place(shared_cache: Path, tiny_task: Path, tmp_path: Path) -> Place:
     """An empty folder to work in, beside the task that `new-task` makes."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MLAGENTBENCH_")}
+    kept = "MLAGENTBENCH_SANDBOX"  # the second pass names the fallback
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name == kept or not name.startswith("MLAGENTBENCH_")
+    }
     return Place(
         tmp_path, tiny_task, environment | {"MLAGENTBENCH_CACHE": str(shared_cache), "COLUMNS": "100"}
     )

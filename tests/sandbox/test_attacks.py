@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from attacks import ATTACKS, STOPPED, Attack, table
 from attacks.scene import ENVIRONMENT_SECRET
-from users import as_unprivileged, why_not
+from support.users import as_unprivileged, why_not
 
 from mlagentbench.errors import SandboxUnavailableError
 from mlagentbench.sandbox import choose

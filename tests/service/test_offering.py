@@ -13,7 +13,7 @@ import pytest
 from programs import python, run
 from reaching import SECRET
 from support.tool_task import TOOL, index, paper
-from users import as_unprivileged, why_not
+from support.users import as_unprivileged, why_not
 
 from mlagentbench.errors import SandboxUnavailableError, TaskError, UsageError
 from mlagentbench.sandbox import Sandbox, choose

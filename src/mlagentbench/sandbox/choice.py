@@ -51,7 +51,10 @@ class Finding:
 
 
 def choose(name: str = "auto") -> Sandbox:
-    """The backend of that name, proved to work; `auto` takes the strongest that does."""
+    """The backend of that name, proved to work. `auto` is the one that MLAGENTBENCH_SANDBOX names, or else the
+    strongest that works."""
+    if name == "auto":
+        name = os.environ.get("MLAGENTBENCH_SANDBOX") or "auto"
     if name != "auto":
         if name not in _BACKENDS:
             near = difflib.get_close_matches(name, _BACKENDS, 1)

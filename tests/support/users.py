@@ -11,7 +11,7 @@ from pathlib import Path
 
 import mlagentbench
 
-_USER = 54321
+USER = 54321
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -33,7 +33,7 @@ def as_unprivileged(command: list[str]) -> list[str]:
                 view += ["--perms", "0755", "--dir", str(folder)]
             view += ["--ro-bind", str(path), str(path)]
     view += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--die-with-parent"]
-    return [*view, "setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", *command]
+    return [*view, "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command]
 
 
 @cache

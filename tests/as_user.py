@@ -1,0 +1,55 @@
+"""A second pass of the tests that root runs: what depends on the sandbox, as an ordinary user on the fallback.
+
+    python tests/as_user.py             everything in PASS
+    python tests/as_user.py tests/cli   these instead
+
+A machine on which it is impossible is told why in the last line, and that is no failure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(_HERE))
+
+from support.users import USER, as_unprivileged, why_not
+
+PASS = (
+    "tests/sandbox",
+    "tests/auditing/test_suite.py",
+    "tests/environment/test_attacks.py",
+    "tests/environment/test_execution.py",
+    "tests/environment/test_repl.py",
+    "tests/grading",
+    "tests/agent/test_house_price.py",
+    "tests/launch/test_resuming.py",
+    "tests/cli/test_readme.py",
+    "tests/cli/test_runs.py",
+    "tests/cli/test_stopping.py",
+)
+"""The attacks, the audits of all tasks, and whole runs from end to end."""
+
+
+def main(chosen: list[str]) -> int:
+    reason = why_not()
+    if reason:
+        print(f"Not run a second time on Landlock as an ordinary user: {reason}.")
+        return 0
+    print("The second pass: as an ordinary user, on Landlock.", flush=True)
+    home = Path(tempfile.gettempdir()) / f"mlagentbench-tests-{USER}"
+    home.mkdir(exist_ok=True)
+    os.chown(home, USER, USER)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MLAGENTBENCH_")}
+    environment = kept | {"HOME": str(home), "MLAGENTBENCH_SANDBOX": "landlock"}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not slow"]
+    done = subprocess.run(as_unprivileged([*command, *(chosen or PASS)]), env=environment, cwd=_HERE.parent)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
