@@ -14,9 +14,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-_HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(_HERE))
-
 from support.users import USER, as_unprivileged, why_not
 
 PASS = (
@@ -47,7 +44,11 @@ def main(chosen: list[str]) -> int:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MLAGENTBENCH_")}
     environment = kept | {"HOME": str(home), "MLAGENTBENCH_SANDBOX": "landlock"}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not slow"]
-    done = subprocess.run(as_unprivileged([*command, *(chosen or PASS)]), env=environment, cwd=_HERE.parent)
+    done = subprocess.run(
+        as_unprivileged([*command, *(chosen or PASS)]),
+        env=environment,
+        cwd=Path(__file__).resolve().parents[1],
+    )
     return done.returncode
 
 
