@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mlagentbench.cli.reading import checkout, show
     from mlagentbench.environment.environment import Environment
     from mlagentbench.environment.making import make
+    from mlagentbench.errors import RunOverError
     from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
     from mlagentbench.evaluation.importing import import_runs
@@ -48,6 +49,7 @@ __all__ = [
     "Grade",
     "Observation",
     "Run",
+    "RunOverError",
     "Task",
     "__version__",
     "annotate",
@@ -89,6 +91,7 @@ __getattr__, __dir__ = attach(
         "Grade": "mlagentbench.grading.grade",
         "Observation": "mlagentbench.record.steps",
         "Run": "mlagentbench.launch.run",
+        "RunOverError": "mlagentbench.errors",
         "Task": "mlagentbench.task.definition",
         "annotate": "mlagentbench.evaluation.annotating",
         "apply": "mlagentbench.launch.applying",

@@ -15,6 +15,17 @@ class UsageError(MLAgentBenchError):
     exit_status = 2
 
 
+class RunOverError(UsageError):
+    """The agent wants more of a run that is over: it submitted before, or a limit of the run was reached.
+
+    Nothing is wrong with the run: whoever drives an agent takes this for its end, and what was done is graded.
+    """
+
+
+class StillActingError(BaseException):
+    """An agent that catches `RunOverError` and goes on for ever. It passes by whatever agents catch."""
+
+
 class TaskError(MLAgentBenchError):
     """A task folder is not what a task folder must be."""
 

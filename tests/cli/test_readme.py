@@ -32,6 +32,18 @@ def test_the_agent_of_the_readme_has_at_most_twenty_lines_and_works(place):
     assert "the same verdict" in place("verify", "last").stdout
 
 
+def test_the_agent_of_the_readme_is_graded_where_a_limit_comes_before_its_end(place):
+    (agent,) = [block for block in blocks(README, "python") if block.startswith("# my_agent.py")]
+    (place.folder / "my_agent.py").write_text(agent)
+    asked = ("-a", "my_agent:ModelPicker", "--max-steps", 5)
+    (run,) = place.json("run", "house-price", *asked)["runs"]
+    assert run["summary"]["ended"] == "limit" and run["summary"]["steps"] == 5
+    assert run["summary"]["grade"]["valid"] is True
+    assert "This run has ended: there is nothing to resume." in place("resume", "last").stdout
+    many = place.json("experiment", "-t", "house-price", *asked, "-w", "mine")
+    assert many["complete"] and [each["summary"]["ended"] for each in many["runs"]] == ["limit"]
+
+
 def test_the_way_from_an_own_agent_and_an_own_task_to_a_report_can_be_gone(place):
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     (agent,) = [block for block in blocks(page, "python") if block.startswith("# more_data.py")]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
+from mlagentbench.environment.action_json import readable_path, speakable, valid_text
 from mlagentbench.environment.actions.registry import perform
 from mlagentbench.environment.actions.syntax import syntax_error
 from mlagentbench.environment.consent import perform_with
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.repl import Repl
-from mlagentbench.errors import PathRefusedError, UsageError
+from mlagentbench.errors import PathRefusedError, RunOverError, StillActingError, UsageError
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
 from mlagentbench.record.events import (
     Denied,
@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     from mlagentbench.record.request import RunLimits
     from mlagentbench.task.definition import Task
 
-_DEEPEST = 50
-"""Lists in lists, in an action's arguments."""
-_LARGEST_NUMBER = 1024
-"""Bits."""
+_MOST_REFUSED = 1_000
+"""Steps after the end that an agent may ask for before it is stopped: it would never look at `done`."""
 NOTHING_TO_GRADE = (
     "There is nothing to grade: this is a run on a person's own problem. `mlagentbench show` tells what was done, and "
     "`mlagentbench apply` brings it into their folder."
@@ -64,6 +62,7 @@ class Environment:
         self._steps = 0
         self._elapsed_before = 0.0
         self._clock_started = 0.0
+        self._refused = 0
         self.terminated = False
         """The agent submitted."""
         self.truncated = False
@@ -197,16 +196,17 @@ class Environment:
         return syntax_error(self._run.bench, script)
 
     def step(self, action: Action) -> Observation:
-        """Do one thing, and see what came of it."""
+        """Do one thing, and see what came of it. The step that reaches a limit is a step like any other; one that is
+        asked for when the run is `done` raises `RunOverError`."""
         run = self._run
-        action = _speakable(action)
+        action = speakable(action)
         if self._replay:
             recorded = self._replay.answer(action)
             self._take_over(recorded)
             self._setup.watch.step(recorded, replayed=True)
             return recorded.observation
         if self.done:
-            raise UsageError("The run is over: no step can follow. Look at `done` before each step.")
+            self._refuse()
         started = time.monotonic()
         run.bench.step = self._steps + 1
         self._setup.watch.action(self._steps + 1, action)
@@ -222,6 +222,15 @@ class Environment:
         if outcome.interrupted:
             raise KeyboardInterrupt
         return taken.observation
+
+    def _refuse(self) -> NoReturn:
+        self._refused += 1
+        if self._refused > _MOST_REFUSED:
+            raise StillActingError
+        why = "the agent has submitted" if self.terminated else "a limit of the run was reached"
+        raise RunOverError(
+            f"The run is over, because {why}: no step can follow. Look at `env.done` before each step."
+        )
 
     def _record(self, action: Action, outcome: Outcome, started: float) -> StepTaken:
         run = self._run
@@ -241,7 +250,7 @@ class Environment:
             action=action,
             observation=observation,
             snapshot=snapshot.id,
-            changes=tuple(PathChange(path=_readable(c.path), kind=c.kind) for c in snapshot.changes),
+            changes=tuple(PathChange(path=readable_path(c.path), kind=c.kind) for c in snapshot.changes),
             edits=outcome.edits,
             undone=outcome.undone,
             final=outcome.final,
@@ -289,7 +298,7 @@ class Environment:
             return
         workspace = self._run.bench.workspace
         try:
-            workspace.append(RESEARCH_LOG, f"{_valid(entry)}\n".encode())
+            workspace.append(RESEARCH_LOG, f"{valid_text(entry)}\n".encode())
         except PathRefusedError as error:
             self._deny(f"An entry of the research log was not written: {error}")
         else:
@@ -353,44 +362,7 @@ class Environment:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None or issubclass(kind, RunOverError | StillActingError):
             self.close()
         else:
             self.suspend()
-
-
-def _speakable(action: Action) -> Action:
-    """`action` as the record will give it back: plain JSON, and valid Unicode, which a lone surrogate is not.
-
-    What parsers let through and a record cannot hold (not a number, nested beyond reason) becomes null, which no
-    argument is.
-    """
-    return Action(_valid(action.name), {_valid(key): _plain(value, 0) for key, value in action.args.items()})
-
-
-def _plain(value: object, depth: int) -> object:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if value.bit_length() <= _LARGEST_NUMBER else None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, str):
-        return _valid(value)
-    if isinstance(value, list | tuple):
-        return None if depth >= _DEEPEST else [_plain(inner, depth + 1) for inner in value]
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return (
-            None
-            if depth >= _DEEPEST
-            else {_valid(key): _plain(inner, depth + 1) for key, inner in value.items()}
-        )
-    raise UsageError(f"The arguments of an action are plain JSON, and a {type(value).__name__} is not.")
-
-
-def _valid(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
-def _readable(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -24,9 +24,10 @@ from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.making import new_setup, recorded_setup
 from mlagentbench.environment.models import ModelChoice
-from mlagentbench.errors import MLAgentBenchError, UsageError
+from mlagentbench.environment.watch import Silence
+from mlagentbench.errors import MLAgentBenchError, RunOverError, StillActingError, UsageError
 from mlagentbench.grading import Grade
-from mlagentbench.record.events import Event, ModelCalled, Note, RunStarted, StepTaken
+from mlagentbench.record.events import Event, ModelCalled, Note, RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.request import ChatBy, Origin, RunRequest
 from mlagentbench.record.summary import Summary, read_summary
@@ -103,6 +104,8 @@ def resume(
     request = folder.request()
     _refuse_imported(request)
     _refuse_half_made(folder, request)
+    if any(isinstance(event, RunEnded) for event in folder.history().events):
+        (watch or Silence()).note("This run has ended: there is nothing to resume. This is what came of it.")
     built, _ = build_agent(request.agent, request.settings)
     needs = needs_of(built)
     setup = recorded_setup(
@@ -271,17 +274,8 @@ def drive(env: Environment, agent: Agent) -> Run:
         with env:
             env.reset()
             folder = env.folder
-            try:
-                if not env.ended:
-                    agent.run(env)
-            except MLAgentBenchError:
-                raise
-            except Exception as error:
-                # Agents are other people's code: what they raise ends their run. What the harness raises is a defect.
-                if _came_from_the_harness(error):
-                    raise
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                env.finish("error", f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+            if not env.ended:
+                _let_act(env, agent)
     except EndedByPersonError:
         if folder is None:
             raise KeyboardInterrupt from None
@@ -289,6 +283,27 @@ def drive(env: Environment, agent: Agent) -> Run:
             rest.reset()
             rest.finish("stopped", "The person ended it.")
     return Run(folder.path, read_summary(folder))
+
+
+def _let_act(env: Environment, agent: Agent) -> None:
+    try:
+        agent.run(env)
+    except (Exception, StillActingError) as error:
+        if _met_the_end(error):
+            env.finish("submitted" if env.terminated else "limit")
+            return
+        # Agents are other people's code: what they raise ends their run. What the harness raises is a defect.
+        if isinstance(error, MLAgentBenchError) or _came_from_the_harness(error):
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        env.finish("error", f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+
+
+def _met_the_end(error: BaseException | None) -> bool:
+    """Whether the agent asked for more than its run had, whatever it made of the refusal."""
+    while error is not None and not isinstance(error, RunOverError | StillActingError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _came_from_the_harness(error: BaseException) -> bool:
