@@ -54,6 +54,18 @@ class GraderFailedError(MLAgentBenchError):
     """A grader crashed or gave no number. It is a defect of the task, never a score."""
 
 
+class MachineFaultError(MLAgentBenchError):
+    """The machine failed while something was graded: full disk, no memory, a process killed from outside. It says
+    nothing about the submission, so there is no verdict, and grading again is all that is needed."""
+
+    def __init__(self, what: str, run: object = "RUN") -> None:
+        super().__init__(
+            f"The machine failed during grading: {what}. This says nothing about the submission, so there is no "
+            f"verdict. Look at the machine's disk and memory, then run `mlagentbench grade {run}`."
+        )
+        self.what = what
+
+
 class DivergedError(MLAgentBenchError):
     """A replayed agent asked for something else than what is recorded."""
 

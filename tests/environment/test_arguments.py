@@ -234,3 +234,84 @@ def test_whatever_is_asked_for_is_answered_and_recorded(
     assert all(observation.text for observation in told if not observation.ok)
     assert [step.observation for step in steps_of(env.folder.path)] == told
     env.suspend()
+
+
+SIZES = [131_071, 131_072, 200_000, 3_000_000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["Execute Script", "Run Command"])
+def test_an_argument_that_no_program_can_be_started_with_is_an_observation_in_words(
+    open_env: Callable[..., Environment], backend: str, name: str, size: int
+) -> None:
+    env = open_env(show_actions=["Run Command"], sandbox=backend)
+    env.step(writing("show.py", "import sys; print(sum(map(len, sys.argv[1:])))"))
+    if name == "Execute Script":
+        said = env.step(Action(name, {"script_name": "show.py", "arguments": ["x" * size]}))
+    else:
+        said = env.step(Action(name, {"command": "true " + "x" * (size - 5)}))
+    assert said.ok == (size <= 131_071), said.text
+    assert said.ok or "file" in said.text
+    assert len(said.text) < 2_000 and env.step(listing()).ok
+
+
+@pytest.mark.parametrize("count", [4_000, 4_001, 100_000, 3_000_000])
+@pytest.mark.parametrize("text", [False, True], ids=["list", "shell"])
+def test_more_arguments_than_a_command_line_holds_are_an_observation_in_words(
+    open_env: Callable[..., Environment], backend: str, count: int, text: bool
+) -> None:
+    env = open_env(sandbox=backend)
+    env.step(writing("show.py", "import sys; print(len(sys.argv) - 1)"))
+    arguments = " ".join(["ab"] * count) if text else ["ab"] * count
+    said = env.step(Action("Execute Script", {"script_name": "show.py", "arguments": arguments}))
+    assert said.ok == (count == 4_000), said.text[:500]
+    assert said.ok or "command line" in said.text
+
+
+HOSTILE = [
+    "x" * 256, "x" * 200_000, "y/" * 3_000 + "z", "a\0b", "\ud800", "\udcff.py", "", " ", "\n", "-c", "--", "../x",
+    "/proc/self/mem", "/dev/zero", "~", "data/../../..", "train.py/x", "\x1b[2J", "$(reboot)", "é" * 128, "\u202e.py",
+]  # fmt: skip
+
+
+@st.composite
+def hostile_action(draw: st.DrawFn) -> Action:
+    """Any action with arguments of the right kind that nobody should give."""
+    name = draw(st.sampled_from([name for name in RIGHT if name != "Final Answer"]))
+    args = dict(RIGHT[name])
+    for key in draw(st.lists(st.sampled_from(list(args)), min_size=1, unique=True)):
+        if key.endswith("_number"):
+            args[key] = draw(st.sampled_from([0, -1, 1, 2**63, 10**300, "1e9", "\ud800"]))
+        else:
+            args[key] = draw(
+                st.sampled_from(HOSTILE) | st.text(st.characters(exclude_categories=()), max_size=20)
+            )
+    if name == "Execute Script" and draw(st.booleans()):
+        args["arguments"] = draw(st.lists(st.sampled_from(HOSTILE), max_size=4))
+    return Action(name, args)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=st.lists(hostile_action(), min_size=1, max_size=6))
+def test_no_action_raises_whatever_its_arguments_are(
+    open_env: Callable[..., Environment], actions: list[Action]
+) -> None:
+    env = open_env(show_actions=["Run Command"], limits={"execution_time": 20})
+    told = [env.step(action) for action in actions]
+    assert all(observation.text for observation in told if not observation.ok)
+    assert [step.observation for step in steps_of(env.folder.path)] == told
+    env.suspend()
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda text: ascii(text)[:20])
+def test_no_single_hostile_argument_raises(env: Environment, name: str, hostile: str) -> None:
+    if name in ("Execute Script", "Python REPL", "Final Answer"):
+        args = {key: value for key, value in RIGHT[name].items() if key == "script_name"}
+        said = env.step(
+            Action("Execute Script", {"script_name": hostile} if args else {"arguments": hostile})
+        )
+        assert not said.ok
+        return
+    for argument in RIGHT[name]:
+        assert env.step(Action(name, {**RIGHT[name], argument: hostile})) is not None

@@ -9,6 +9,9 @@ from support.acting import executing, listing, play, reading, steps_of, submitti
 from support.tasks import original_task
 
 from mlagentbench import run, verify
+from mlagentbench.sandbox import choose
+from mlagentbench.task.preparation import prepare
+from mlagentbench.task.registry import load_task
 
 STARTER = """
 import csv
@@ -144,3 +147,53 @@ def test_what_the_agent_wrote_does_not_take_the_graders_place(tmp_path: Path, ru
     honest = play(task, [executing("train.py"), submitting()], runs)
     assert made.grade is not None and honest.grade is not None
     assert made.grade.score == honest.grade.score != 0.0
+
+
+READS_ITS_ANSWERS = """
+import csv, os
+
+def rows(path):
+    with open(path) as stream:
+        return {row['id']: float(row['y']) for row in csv.DictReader(stream)}
+
+def get_score(folder):
+    truth = rows(os.path.join(os.path.dirname(__file__), 'answers.csv'))
+    given = rows(os.path.join(folder, 'out', 'submission.csv'))
+    return sum(abs(given[i] - truth[i]) for i in truth) / len(truth)
+"""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "os.mkdir('out'); os.symlink(ANSWERS, 'out/submission.csv')",
+        "os.symlink(os.path.dirname(ANSWERS), 'out'); os.symlink('out/answers.csv', 'submission.csv')",
+        "os.mkdir('out'); os.symlink('hop', 'out/submission.csv'); os.symlink(ANSWERS, 'out/hop')",
+        "os.mkdir('out'); os.mkfifo('out/submission.csv')",
+    ],
+)
+def test_a_submission_that_is_a_link_is_not_followed_by_a_foreign_grader(
+    tmp_path: Path, runs: Path, backend: str, make: str
+) -> None:
+    answers = "id,y\n" + "".join(f"{i},{i * 3 % 7}\n" for i in range(20))
+    task = original_task(
+        tmp_path / "old",
+        starter=STARTER,
+        grader=READS_ITS_ANSWERS,
+        files={"scripts/answers.csv": answers, "scripts/submission.csv": answers},
+    )
+    private = prepare(load_task(task), sandbox=choose(backend)).private
+    there = private if choose(backend).links_read_only() else Path("/task/scripts")
+    code = f"import os\nANSWERS = {str(there / 'answers.csv')!r}\n{make}\n"
+    made = play(task, [writing("link.py", code), executing("link.py"), submitting()], runs, sandbox=backend)
+    assert steps_of(made)[1].observation.ok, steps_of(made)[1].observation.text
+    assert made.grade is not None and not made.grade.valid and made.grade.score is None
+    assert "plain file" in made.grade.reason
+
+
+def test_links_beside_a_plain_submission_are_left_out_with_a_note(tmp_path: Path, runs: Path) -> None:
+    task = original_task(tmp_path / "old", starter=STARTER, grader=GRADER)
+    code = STARTER + "import os; os.symlink('submission.csv', 'latest.csv')\n"
+    made = play(task, [writing("train.py", code), executing("train.py"), submitting()], runs)
+    assert made.grade is not None and made.grade.valid and made.grade.score == pytest.approx(1.75, abs=0.5)
+    assert any("latest.csv" in note for note in made.grade.notes)

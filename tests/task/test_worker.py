@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.errors import GraderFailedError, PreparationError, SubmissionRefusedError
+from mlagentbench.errors import GraderFailedError, MachineFaultError, PreparationError, SubmissionRefusedError
 from mlagentbench.sandbox.spec import Interpreter
 from mlagentbench.task import worker
 from mlagentbench.task.interpreter import interpreter_for
@@ -107,7 +107,7 @@ def test_a_refusal_comes_back_as_what_it_is(call, kind):
             "import os\ndef grade():\n    print('so far', flush=True)\n    os._exit(3)",
             "status 3 before grade.*so far",
         ),
-        ("import os\ndef grade():\n    os.kill(os.getpid(), 9)", "status -9"),
+        ("import os\ndef grade():\n    os.kill(os.getpid(), 11)", "status -11"),
         ("import sys\ndef grade():\n    sys.exit(0)", "SystemExit"),
     ],
 )
@@ -116,6 +116,28 @@ def test_any_other_end_is_a_failure_with_its_last_lines(call, body, told):
         call(body)
     with pytest.raises(PreparationError, match=f"(?s){told}"):
         call(body, failure=PreparationError)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("import os\ndef grade():\n    os.kill(os.getpid(), 9)", "killed by signal 9"),
+        (
+            "import errno\ndef grade():\n    raise OSError(errno.ENOSPC, 'full', 'x.bin')",
+            "'x.bin' could not be used",
+        ),
+        (
+            "import errno\nfrom mlagentbench.errors import SubmissionRefusedError\ndef grade():\n    try:\n"
+            "        raise OSError(errno.EIO, 'broken')\n    except OSError as error:\n"
+            "        raise SubmissionRefusedError('cannot be read') from error",
+            "Input/output error",
+        ),
+        ("def grade():\n    raise MemoryError", "not enough memory"),
+    ],
+)
+def test_what_the_machine_did_to_a_grader_is_no_failure_of_it(call, body, told):
+    with pytest.raises(MachineFaultError, match=told):
+        call(body)
 
 
 def test_time_runs_out_for_it_and_for_all_that_it_started(call, tmp_path):

@@ -353,8 +353,10 @@ class Environment:
     def close(self) -> None:
         """End the run, if it has not ended, and let go of it."""
         if self._open is not None:
-            self.finish("submitted" if self.terminated else "limit" if self.truncated else "stopped")
-            self.suspend()
+            try:
+                self.finish("submitted" if self.terminated else "limit" if self.truncated else "stopped")
+            finally:
+                self.suspend()
 
     def __enter__(self) -> Self:
         return self

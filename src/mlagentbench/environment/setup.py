@@ -21,6 +21,7 @@ from mlagentbench.environment.offering import Chat, Offering
 from mlagentbench.environment.own import module_path, own_layout, own_text
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
+from mlagentbench.errors import MachineFaultError
 from mlagentbench.grading import Grade
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.grades import read_grades, remember_grade
@@ -234,12 +235,15 @@ class OpenRun:
         self.bench.workspace.lay_placeholders()
 
     def grade(self, snapshot: str) -> Grade | None:
-        """The verdict on a snapshot; the same bytes are graded once."""
+        """The verdict on a snapshot; the same bytes are graded once. Where the machine fails, nothing is remembered."""
         if self.grader is None:
             return None
         known = read_grades(self.folder).get(snapshot)
         if known is None:
-            known = self.grader().grade(self.store, snapshot)
+            try:
+                known = self.grader().grade(self.store, snapshot)
+            except MachineFaultError as fault:
+                raise MachineFaultError(fault.what, self.folder.path) from fault
             remember_grade(self.folder, known)
         return known
 

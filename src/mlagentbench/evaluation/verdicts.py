@@ -9,7 +9,7 @@ from pathlib import Path
 from mlagentbench.environment.environment import NOTHING_TO_GRADE
 from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.environment.making import prepared_for
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import MachineFaultError, UsageError
 from mlagentbench.grading import Grade, Grader
 from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder
@@ -45,13 +45,18 @@ def grade(
     folder.lock()
     try:
         grader = grader_of(request, prepared, sandbox, folder.scratch, progress)
-        verdict = grader.grade(folder.store(), snapshot)
+        try:
+            verdict = grader.grade(folder.store(), snapshot)
+        except MachineFaultError as fault:
+            raise MachineFaultError(fault.what, folder.path) from fault
         remember_grade(folder, verdict)
         summarise(folder)
     finally:
-        if folder.scratch.exists():
-            remove_tree(folder.scratch)
-        folder.unlock()
+        try:
+            if folder.scratch.exists():
+                remove_tree(folder.scratch)
+        finally:
+            folder.unlock()
     return verdict
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from mlagentbench.errors import GraderFailedError, MLAgentBenchError, SubmissionRefusedError
+from mlagentbench.errors import (
+    GraderFailedError,
+    MachineFaultError,
+    MLAgentBenchError,
+    SandboxError,
+    SubmissionRefusedError,
+)
 from mlagentbench.grading.grade import Baseline, Grade
 from mlagentbench.grading.references import (
     BASELINE_RUNS,
@@ -19,6 +26,7 @@ from mlagentbench.grading.references import (
 from mlagentbench.grading.scoring import NO_BASELINE, baseline_of, judge
 from mlagentbench.grading.stages import Score, Stage, score_file, score_foreign, score_program
 from mlagentbench.grading.trial import Trial, try_out
+from mlagentbench.machine_fault import describe
 from mlagentbench.sandbox import ResourceLimits, Sandbox, default_limits
 from mlagentbench.task.layout import hidden_folders
 from mlagentbench.task.preparation import Prepared
@@ -43,14 +51,31 @@ class Grader:
     def score(self, store: Store, snapshot: str) -> Score:
         """The bare score of a snapshot, or an error that says why there is none."""
         task = self._stage.prepared.task
-        if not task.trusted:
-            return score_foreign(self._stage, store, snapshot)
-        if task.definition.program is not None:
-            return score_program(self._stage, store, snapshot)
-        return score_file(self._stage, store, snapshot)
+        with self._machine_faults_apart():
+            if not task.trusted:
+                return score_foreign(self._stage, store, snapshot)
+            if task.definition.program is not None:
+                return score_program(self._stage, store, snapshot)
+            return score_file(self._stage, store, snapshot)
+
+    @contextmanager
+    def _machine_faults_apart(self) -> Iterator[None]:
+        """Raises MachineFaultError for every failure that may be the machine's, so that none becomes a verdict."""
+        self._stage.faults.clear()
+        try:
+            yield
+        except (SubmissionRefusedError, GraderFailedError) as failure:
+            if self._stage.faults:
+                raise MachineFaultError(self._stage.faults[0]) from failure
+            raise
+        except (OSError, MemoryError, SandboxError) as error:
+            if what := describe(error):
+                raise MachineFaultError(what) from error
+            raise
 
     def grade(self, store: Store, snapshot: str) -> Grade:
-        """The verdict. A submission that cannot be graded gets one too: not valid, with the reason."""
+        """The verdict. A submission that cannot be graded gets one too: not valid, with the reason. A fault of the
+        machine is none: it raises MachineFaultError."""
         try:
             return self.verdict(self.score(store, snapshot), snapshot)
         except (SubmissionRefusedError, GraderFailedError) as refusal:
@@ -78,6 +103,8 @@ class Grader:
         )
         try:
             starter = self.baseline()
+        except (MachineFaultError, SandboxError):
+            raise
         except MLAgentBenchError as error:
             return grade.model_copy(update={"notes": (*grade.notes, f"{NO_BASELINE}{error}")})
         references = read_references(prepared)
@@ -103,7 +130,7 @@ class Grader:
         return references
 
     def _measure_once(self, kind: Kind, seed: int) -> Measurement:
-        with self._stage.folder() as folder:
+        with self._machine_faults_apart(), self._stage.folder() as folder:
             trial = self.try_out(kind, seed, folder)
             score = self.score(trial.store, trial.snapshot)
             trial.store.close()

@@ -11,27 +11,38 @@ import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mlagentbench.errors import GraderFailedError, PathRefusedError, SubmissionRefusedError
+from mlagentbench.errors import GraderFailedError, MachineFaultError, PathRefusedError, SubmissionRefusedError
 from mlagentbench.grading.grade import Interval
+from mlagentbench.grading.machine_watch import MachineWatch, killed_from_outside
 from mlagentbench.grading.offering import offered
 from mlagentbench.grading.timing import ratio_of_smallest
 from mlagentbench.sandbox import Job, Mount, ResourceLimits, Result, Sandbox
 from mlagentbench.task import worker
 from mlagentbench.task.layout import layout
 from mlagentbench.task.preparation import Prepared
-from mlagentbench.workspace import Store, Workspace, entries, materialise, remove_tree
+from mlagentbench.workspace import (
+    Entry,
+    Store,
+    Workspace,
+    entries,
+    materialise,
+    materialise_plain,
+    remove_tree,
+)
 from mlagentbench.workspace import read as read_snapshot
 
 LARGEST_SUBMISSION = 500_000_000
 GRADER_SECONDS = 600.0
 _TOLD = 2_000
 """Characters of a failed program's output that a reason carries."""
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,22 @@ class Stage:
     hidden: tuple[Path, ...] = ()
     network: bool = False
     """Whether services that the task offers may use the network."""
+    faults: list[str] = field(default_factory=list)
+    """What the machine did to programs that ran here, as ends of sentences."""
+
+    def run(self, job: Job, stdin: bytes = b"") -> tuple[Result, bytes]:
+        """Run a program in the sandbox; how it ended and what it printed. `faults` gets what the machine did to it."""
+        said = bytearray()
+        with MachineWatch((self.scratch, Path(tempfile.gettempdir())), job.limits) as machine:
+            result = self.sandbox.run(job, said.extend, stdin=stdin)
+        if killed_from_outside(result):
+            raise MachineFaultError(
+                f"a program was killed by signal {result.signal}, which none of its limits explains; "
+                "systems do so where memory runs out"
+            )
+        if fault := machine.fault(result, bytes(said)):
+            self.faults.append(fault)
+        return result, bytes(said)
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -180,23 +207,25 @@ def infer_once(
         cores=(max(os.sched_getaffinity(0)),) if program.timing else (),
         one_process=program.timing is not None,
     )
-    said = bytearray()
     with offered(stage, "grading") as offer:
         environment = {**job.environment, **offer.environment}
         served = replace(job, services=offer.services, environment=environment)
-        result = stage.sandbox.run(served, said.extend)
-    _demand_success(result, bytes(said), "The submitted program")
+        result, said = stage.run(served)
+    _demand_success(result, said, "The submitted program")
     _keep_plain_files(outputs, kept, folder / "outputs-store")
     return result
 
 
 def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
-    """An original task's `eval.py: get_score(folder)`, which is foreign code and so runs in the sandbox."""
+    """An original task's `eval.py: get_score(folder)`, which is foreign code and so runs in the sandbox.
+
+    It may read its own answers and follows whatever it opens, so it gets the agent's plain files and no links.
+    """
     nonce = secrets.token_hex(8)
     with stage.folder() as folder:
         workspace = folder / "workspace"
         workspace.mkdir()
-        materialise(store, snapshot, workspace)
+        left_out = materialise_plain(store, snapshot, workspace)
         scripts = stage.mount(stage.prepared.private, "/task/scripts")
         driver = (
             "import json, sys; sys.path.insert(0, sys.argv[1]); from eval import get_score; "
@@ -213,16 +242,25 @@ def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
             mounts=(scripts,),
             hidden=stage.hidden,
         )
-        said = bytearray()
-        result = stage.sandbox.run(job, said.extend)
+        result, said = stage.run(job)
     text = said.decode("utf-8", "replace")
     *_, last = text.rstrip("\n").rsplit("\n", 1) if text.strip() else ("", "")
     if result.exit_status != 0 or result.limit or not last.startswith(nonce):
         raise GraderFailedError(
-            f"The task's own grader crashed ({_ending(result)}). It said:\n{text[-_TOLD:]}"
+            f"The task's own grader crashed ({_ending(result)}). {_without(left_out)}It said:\n{text[-_TOLD:]}"
         )
     note = "Graded by the task folder's own eval.py in the sandbox, beside what the agent wrote: foreign, not trusted."
-    return Score(_number(json.loads(last.removeprefix(nonce))), notes=(note,))
+    notes = (note, _without(left_out).strip()) if left_out else (note,)
+    return Score(_number(json.loads(last.removeprefix(nonce))), notes=notes)
+
+
+def _without(left_out: Sequence[Entry]) -> str:
+    """What a foreign grader was not given, if anything, as a sentence."""
+    if not left_out:
+        return ""
+    first = ", ".join(f"{entry.path!r} (a {entry.kind})" for entry in left_out[:_MOST_NAMED])
+    more = f" and {len(left_out) - _MOST_NAMED:,} more" if len(left_out) > _MOST_NAMED else ""
+    return f"It was given plain files only, without {first}{more}; a submission must be a plain file. "
 
 
 def _keep_plain_files(outputs: Path, kept: Path, aside: Path) -> None:

@@ -65,10 +65,9 @@ def run_in_workspace(
         hidden=stage.hidden,
         environment=environment or {},
     )
-    said = bytearray()
     with offered(stage, "services") as offer:
         found = {**job.environment, **offer.environment}
         served = replace(job, services=offer.services, environment=found)
-        result = stage.sandbox.run(served, said.extend, stdin=stdin)
+        result, said = stage.run(served, stdin)
     snapshot = workspace.snapshot(executed=True)
     return Trial(result, said.decode("utf-8", "replace"), workspace.store, snapshot.id)

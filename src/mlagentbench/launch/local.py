@@ -283,7 +283,7 @@ class Local:
                 self._finish(line)
             case "stopped":
                 self._leave(line, "stopped")
-            case "model" | "refused" as how:
+            case "model" | "refused" | "machine" as how:
                 assert job.ending is not None
                 if how == "refused" and line.cell.model is not None:
                     self._refused[line.cell.model.model] = job.ending.text

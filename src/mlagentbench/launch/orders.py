@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from mlagentbench.launch.cells import Cell
 from mlagentbench.launch.plan import ModelEntry, Plan, Reference
 
-Ending = Literal["done", "stopped", "model", "refused", "failed"]
+Ending = Literal["done", "stopped", "model", "refused", "machine", "failed"]
 """How a process ended that could still say so: its work is done; it was asked to stop; its model could not be had; the
-key for its model was refused; something else went wrong that has a name."""
+key for its model was refused; the machine failed while it graded; something else went wrong that has a name."""
 
 
 class _Order(BaseModel):

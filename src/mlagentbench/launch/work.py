@@ -14,7 +14,7 @@ from typing import Any
 from mlagentbench.environment import Options
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.watch import Silence
-from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.errors import MachineFaultError, MLAgentBenchError
 from mlagentbench.evaluation.profile import make_profile
 from mlagentbench.launch.orders import CheckOrder, Ending, MeasureOrder, Message, Order, RunOrder
 from mlagentbench.launch.run import Run, resume, run
@@ -111,6 +111,8 @@ def work(job: int, order: Order, cores: tuple[int, ...], channel: socket.socket)
         ending, text = "refused", str(error)
     except ModelError as error:
         ending, text = "model", str(error)
+    except MachineFaultError as error:
+        ending, text = "machine", str(error)
     except MLAgentBenchError as error:
         ending, text = "failed", str(error)
     _send(channel, Message(job=job, kind="ending", ending=ending, text=text[:_LONGEST]), wait=True)

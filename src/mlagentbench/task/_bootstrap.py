@@ -54,6 +54,14 @@ def _plain(value: Any) -> Any:
     )
 
 
+def _machine_fault(error: BaseException) -> str:
+    try:
+        from mlagentbench.machine_fault import describe
+    except ImportError:  # it did not come so far as to find this package
+        return ""
+    return describe(error)
+
+
 def _answer(request: dict[str, Any]) -> str:
     if sys.version_info < (3, 11):  # noqa: UP036 - the user's own interpreter may be anything
         raise RuntimeError("it needs Python 3.11 or newer, and this is " + sys.version.split()[0])
@@ -88,7 +96,8 @@ def main() -> None:
         answer = _answer(request)
     except BaseException as error:  # noqa: BLE001 - whatever the script raised is told to the harness
         kind = type(error).__name__ if type(error).__name__ in _TOLD_BY_TYPE else "crash"
-        answer = json.dumps({"error": kind, "message": str(error), "traceback": traceback.format_exc()})
+        told = {"error": kind, "message": str(error), "traceback": traceback.format_exc()}
+        answer = json.dumps({**told, "machine": _machine_fault(error)})
     sys.stdout.flush()
     sys.stderr.flush()
     with os.fdopen(request["answer_to"], "wb") as stream:

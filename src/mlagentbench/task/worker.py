@@ -15,10 +15,12 @@ from typing import Any
 
 from mlagentbench.errors import (
     GraderFailedError,
+    MachineFaultError,
     MLAgentBenchError,
     PreparationError,
     SubmissionRefusedError,
 )
+from mlagentbench.machine_fault import OUTSIDE_SIGNALS
 from mlagentbench.sandbox.spec import Interpreter
 from mlagentbench.task.progress import Lines, Progress
 from mlagentbench.units import format_duration
@@ -44,7 +46,8 @@ def call(
     """What `function(**arguments)` of the trusted `script` gives back, as far as JSON can carry it.
 
     A `SubmissionRefusedError` or `PreparationError` raised in the script is raised here; anything else that
-    goes wrong there, time included, is a `failure` that tells the last lines. It is stopped after `seconds`,
+    goes wrong there, time included, is a `failure` that tells the last lines. A grader that the machine failed
+    (no disk, no memory, killed from outside) is a `MachineFaultError`. It is stopped after `seconds`,
     or when it has said nothing for `silence` seconds. Without an `environment` it gets one with nothing in
     it. A `lock` is what `cache.locked` yields.
     """
@@ -72,6 +75,7 @@ def call(
         )
     except OSError as error:
         os.close(told)
+        _raise_machine_fault(failure, f"the grader could not be started: {error}")
         raise failure(f"{interpreter.python} could not be started for {script.name}: {error}.") from None
     finally:
         os.close(answer_to)
@@ -81,10 +85,12 @@ def call(
         answer = _listen(told, process.stdout.fileno(), lines, seconds, silence)
         if answer == b"":
             status = process.wait()
+            _raise_machine_fault(failure, _killed(status))
             raise failure(
                 f"{script} ended with status {status} before {function} gave an answer.\n{lines.tail()}"
             )
     except BrokenPipeError:
+        _raise_machine_fault(failure, _killed(process.wait()))
         raise failure(f"{interpreter.python} ended before it read what to do.\n{lines.tail()}") from None
     finally:
         _end(process)
@@ -101,10 +107,23 @@ def call(
 def _result(answer: dict[str, Any], script: Path, function: str, failure: type[MLAgentBenchError]) -> Any:
     if "error" not in answer:
         return answer["result"]
+    _raise_machine_fault(failure, answer.get("machine", ""))
     if told := _TOLD_BY_TYPE.get(answer["error"]):
         raise told(answer["message"])
     trace = "\n".join(answer.get("traceback", answer["message"]).rstrip().splitlines()[-20:])
     raise failure(f"{function} of {script} failed; mend the task. It said:\n{trace}")
+
+
+def _raise_machine_fault(failure: type[MLAgentBenchError], what: str) -> None:
+    """Only a grader's failure would become a verdict; for anything else `failure` says enough."""
+    if what and failure is GraderFailedError:
+        raise MachineFaultError(what)
+
+
+def _killed(status: int) -> str:
+    if -status not in OUTSIDE_SIGNALS:
+        return ""
+    return f"the grader was killed by signal {-status}, as happens where memory runs out"
 
 
 def _listen(told: int, output: int, lines: Lines, seconds: float, silence: float | None) -> bytes | None:

@@ -5,7 +5,7 @@
 way in which anything else reads a folder that an agent could write.
 """
 
-from mlagentbench.workspace.laying import materialise
+from mlagentbench.workspace.laying import materialise, materialise_plain
 from mlagentbench.workspace.paths import MAX_DEPTH
 from mlagentbench.workspace.reading import open_file, read_file
 from mlagentbench.workspace.removal import remove_tree
@@ -30,6 +30,7 @@ __all__ = [
     "find",
     "fingerprint",
     "materialise",
+    "materialise_plain",
     "objects",
     "open_file",
     "read",

@@ -11,6 +11,7 @@ from mlagentbench.workspace.copying import CHUNK, copy_and_hash, hash_of, try_re
 from mlagentbench.workspace.durable import write_all
 from mlagentbench.workspace.removal import folder_at, remove_at, root_folder
 from mlagentbench.workspace.scanning import Fresh, key_of
+from mlagentbench.workspace.spec import Entry
 from mlagentbench.workspace.store import Store
 from mlagentbench.workspace.tree import Node, load_all
 
@@ -22,7 +23,31 @@ def materialise(store: Store, name: str, folder: Path) -> None:
 
     Device nodes and what was not kept are left out.
     """
+    _lay_root(store, load_all(store, name), folder)
+
+
+def materialise_plain(store: Store, name: str, folder: Path) -> list[Entry]:
+    """Like `materialise`, but files and folders only: nothing that could lead a reader elsewhere or keep it waiting.
+
+    What was left out, by path.
+    """
     root = load_all(store, name)
+    left_out: list[Entry] = []
+    rest = [("", root)]
+    while rest:
+        path, node = rest.pop()
+        for child, inner in list((node.children or {}).items()):
+            place = f"{path}/{child}" if path else child
+            if inner.kind == "folder":
+                rest.append((place, inner))
+            elif inner.kind != "file":
+                left_out.append(inner.entry(place))
+                del (node.children or {})[child]
+    _lay_root(store, root, folder)
+    return sorted(left_out, key=lambda entry: entry.path)
+
+
+def _lay_root(store: Store, root: Node, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with root_folder(folder, 0o700) as descriptor:
         with os.scandir(descriptor) as listing:

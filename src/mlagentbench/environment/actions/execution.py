@@ -6,6 +6,7 @@ import shlex
 
 from pydantic import Field, field_validator
 
+from mlagentbench.environment.actions.command_line import LONGEST_LINE, check_command_line
 from mlagentbench.environment.actions.registry import Arguments, action
 from mlagentbench.environment.outcome import Outcome
 from mlagentbench.environment.workbench import Workbench
@@ -20,13 +21,16 @@ class ExecuteScript(Arguments):
     @field_validator("arguments", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        return shlex.split(value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        if len(value) > LONGEST_LINE:
+            raise ValueError(f"{len(value):,} characters are more than a command line holds")
+        return shlex.split(value)
 
     @field_validator("arguments")
     @classmethod
-    def _no_nul(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any("\0" in argument for argument in value):
-            raise ValueError("an argument holds a NUL character")
+    def _fits(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        check_command_line(value)
         return value
 
 
@@ -44,9 +48,8 @@ class RunCommand(Arguments):
 
     @field_validator("command")
     @classmethod
-    def _no_nul(cls, value: str) -> str:
-        if "\0" in value:
-            raise ValueError("the command holds a NUL character")
+    def _fits(cls, value: str) -> str:
+        check_command_line([value])
         return value
 
 

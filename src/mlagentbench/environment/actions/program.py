@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
+from mlagentbench.environment.actions.command_line import check_command_line
 from mlagentbench.environment.actions.registry import Arguments, action
 from mlagentbench.environment.outcome import Outcome, refused
 from mlagentbench.environment.program import Rhythm
@@ -22,9 +23,8 @@ class RunProgram(Arguments):
 
     @field_validator("command")
     @classmethod
-    def _no_nul(cls, value: str) -> str:
-        if "\0" in value:
-            raise ValueError("the command holds a NUL character")
+    def _fits(cls, value: str) -> str:
+        check_command_line([value])
         return value
 
 

@@ -66,6 +66,9 @@ _PUBLISHED_ORDER = (
     "Edit Script Segment (AI)", "Reflection", "Append Summary to Research Log", "Retrieval from Research Log",
 )  # fmt: skip
 
+_MOST_PROBLEMS = 10
+_LONGEST_NAME = 200
+
 _ACTIONS: dict[str, ActionType[Any]] = {}
 
 
@@ -140,7 +143,7 @@ def understand(action: Action, shown: Iterable[str]) -> Understood[Any] | Outcom
     kind = actions.get(action.name)
     if kind is None or (kind.needs_showing and kind.name not in shown):
         usable = ", ".join(name for name in actions if name in shown)
-        return refused(f"There is no action named {action.name!r}. The actions are: {usable}.")
+        return refused(f"There is no action named {_shortened(action.name)}. The actions are: {usable}.")
     try:
         arguments = kind.arguments.model_validate(action.args)
     except ValidationError as error:
@@ -150,13 +153,19 @@ def understand(action: Action, shown: Iterable[str]) -> Understood[Any] | Outcom
 
 def _problems(error: ValidationError) -> str:
     sentences = []
-    for problem in error.errors():
-        name = ".".join(map(str, problem["loc"]))
+    for problem in error.errors(include_input=False, include_url=False)[:_MOST_PROBLEMS]:
+        name = _shortened(".".join(map(str, problem["loc"])))
         match problem["type"]:
             case "missing":
-                sentences.append(f"The argument {name!r} is missing.")
+                sentences.append(f"The argument {name} is missing.")
             case "extra_forbidden":
-                sentences.append(f"There is no argument {name!r}.")
+                sentences.append(f"There is no argument {name}.")
             case _:
-                sentences.append(f"The argument {name!r} is not right: {problem['msg']}.")
+                sentences.append(f"The argument {name} is not right: {problem['msg']}.")
+    if error.error_count() > _MOST_PROBLEMS:
+        sentences.append(f"And {error.error_count() - _MOST_PROBLEMS:,} more of the kind.")
     return " ".join(sentences)
+
+
+def _shortened(name: str) -> str:
+    return repr(name) if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]!r}…"
