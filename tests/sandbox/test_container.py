@@ -68,6 +68,17 @@ def test_environment_is_what_the_job_says_and_not_the_harnesses(job: Job, monkey
     assert not [word for word in argv if "hidden" in word]
 
 
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_a_secret_reaches_the_engine_by_its_environment_and_stands_on_no_command_line(
+    engine: Engine, job: Job
+):
+    secret = replace(job, environment={"MY_KEY": "hidden"}, secret=frozenset({"MY_KEY"}))
+    with (channels := Channels(status=2, control=None)).stack, channels.later:
+        launch = ContainerSandbox(engine).plan(secret, channels)
+    assert not [word for word in launch.argv if "hidden" in word]
+    assert "hidden" in launch.environment.values()
+
+
 def test_network_devices_and_cores_when_asked_for(job: Job):
     argv = command("docker", replace(job, network=True, devices=("0", "1"), cores=(2, 3)))
     assert values(argv, "--network") == ["host"]

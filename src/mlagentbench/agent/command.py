@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from mlagentbench.agent import spec
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.program import CONTINUE, RUN
+from mlagentbench.environment.secrets import NAME
 from mlagentbench.environment.sharing import checked_folder, is_shown
 from mlagentbench.errors import UsageError
 from mlagentbench.record import Action
@@ -20,6 +21,15 @@ _STARTED_AGAIN = (
     "The program starts again, in the workspace as the record has it. What it had in memory and in temporary files is "
     "lost, and so is what it did to files after the last step."
 )
+
+
+def _variable(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"--env takes the name of a variable, like OPENAI_API_KEY, and not {name.partition('=')[0]!r} with a value "
+            "or other characters. Set the variable in the environment or in .env."
+        )
+    return name
 
 
 class CommandAgent:
@@ -34,6 +44,11 @@ class CommandAgent:
             description="folders and files of this machine that the program may read, each at its own path: its "
             "installation, for one",
         )
+        env: tuple[Annotated[str, AfterValidator(_variable)], ...] = Field(
+            (),
+            description="names of variables that the program gets from your environment or `.env`; their values are "
+            "kept out of the record",
+        )
         settle: float = Field(
             2.0,
             gt=0,
@@ -43,7 +58,7 @@ class CommandAgent:
             600.0, gt=0, description="seconds after which changed files are kept though they have not settled"
         )
 
-        @field_validator("mounts", mode="before")
+        @field_validator("mounts", "env", mode="before")
         @classmethod
         def _one(cls, value: object) -> object:
             return (value,) if isinstance(value, str | Path) else value
@@ -65,7 +80,9 @@ class CommandAgent:
     def __init__(self, settings: Settings) -> None:
         assert isinstance(settings, CommandAgent.Settings)
         self._settings = settings
-        self.needs = spec.Needs((RUN, CONTINUE), chat=True, folders=settings.mounts, counts_steps=False)
+        self.needs = spec.Needs(
+            (RUN, CONTINUE), chat=True, folders=settings.mounts, variables=settings.env, counts_steps=False
+        )
 
     def run(self, env: Environment) -> None:
         while not env.done and env.upcoming is not None:

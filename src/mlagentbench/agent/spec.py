@@ -33,6 +33,8 @@ class Needs:
     """Programs may chat with the run's model on every task, with tools too."""
     folders: tuple[Path, ...] = ()
     """Of this machine, for programs to read."""
+    variables: tuple[str, ...] = ()
+    """Of the caller's environment, for the program that is the agent. Their values are never written down."""
     counts_steps: bool = True
     """Whether its steps are decisions, which the usual limit of steps is meant for; else only one that the user gives
     holds."""

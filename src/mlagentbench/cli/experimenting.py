@@ -17,6 +17,7 @@ from mlagentbench.launch.experiment import Experiment, experiment
 from mlagentbench.launch.forker import Forker
 from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.reading import make_plan, read_plan
+from mlagentbench.record.naming import PROGRAM
 
 _WITHOUT_SETTINGS = {"starter", "plain", "oracle"}
 
@@ -25,6 +26,7 @@ def plan_of(file: Path | None, values: dict[str, Any]) -> Plan:
     """The file, with what was said with flags instead of parts of it; or the flags alone."""
     limits, calls = o.take_limits(values), o.take_calls(values)
     settings = o.read_settings(values.pop("config"))
+    of_program, label = o.take_agent_settings(values), values.pop("label")
     said: dict[str, Any] = {}
     for key in ("tasks", "agents", "models", "variants"):
         if names := [name.strip() for each in values.pop(key) for name in each.split(",") if name.strip()]:
@@ -50,6 +52,8 @@ def plan_of(file: Path | None, values: dict[str, Any]) -> Plan:
             raise UsageError(
                 "-c sets what agents named with -a do; in a file, each agent has its `settings`."
             )
+    if of_program or label:
+        said["agents"] = _with_program(said.get("agents", []), of_program, label)
     if file is None:
         if not {"tasks", "agents"} <= said.keys():
             raise UsageError(
@@ -64,6 +68,24 @@ def plan_of(file: Path | None, values: dict[str, Any]) -> Plan:
         if given:
             said[key] = getattr(read, key).model_dump(exclude_unset=True) | given
     return read_plan(file, said) if said else read
+
+
+def _with_program(agents: list[Any], of_program: dict[str, Any], label: str | None) -> list[Any]:
+    """The agents, with the program that flags describe and the name that they give."""
+    named = [each if isinstance(each, dict) else {"agent": each} for each in agents]
+    programs = [each for each in named if each["agent"] == PROGRAM]
+    if of_program and not programs:
+        raise UsageError(
+            "--command, --mount and --env describe a program that is the agent. Add `-a command`; in a file, the agent "
+            "has them as `settings` and `env`."
+        )
+    if label and len(named) != 1:
+        raise UsageError("--label names one agent: give one with -a. In a file, each agent has its `label`.")
+    for each in programs:
+        each["settings"] = {**each.get("settings", {}), **of_program}
+    for each in named if label else ():
+        each["label"] = label
+    return named
 
 
 def carry_out(

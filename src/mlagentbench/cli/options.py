@@ -123,6 +123,8 @@ agent_options = combined(
     ),
     option("--profile", help="A named set of the agent's settings, like small for small models."),
     option("--retrieval", is_flag=True, help="Keep a research log, and find in it what matters."),
+)
+program_options = combined(
     option("--command", help="The program that is the agent `command`, as a line for the shell."),
     option(
         "--mount",
@@ -132,15 +134,40 @@ agent_options = combined(
         mirrored=False,
         help="A folder or file that this program may read, like its installation.",
     ),
+    option(
+        "--env",
+        multiple=True,
+        metavar="NAME",
+        mirrored=False,
+        help="A variable that this program gets from your environment or .env; its value is never recorded.",
+    ),
 )
 
 
 def take_agent_settings(values: dict[str, Any]) -> dict[str, Any]:
     """Take the settings that have flags of their own out of a command's values."""
-    given = {name: values.pop(name) for name in ("protocol", "profile", "retrieval", "command", "mounts")}
+    names = ("protocol", "profile", "retrieval", *_OF_PROGRAMS)
+    given = {name: values.pop(name, None) for name in names}
     return {name: value for name, value in given.items() if value}
 
 
+_OF_PROGRAMS = {"command": "--command", "mounts": "--mount", "env": "--env"}
+
+
+def refuse_for_others(agent: str, settings: dict[str, Any]) -> None:
+    """Flags that describe a program are refused where the agent is another one of ours."""
+    if agent == "command" or ":" in agent:
+        return
+    for name, flag in _OF_PROGRAMS.items():
+        if name in settings:
+            raise UsageError(
+                f"{flag} describes a program that is the agent, and this run's agent is {agent!r}. Add `-a command`."
+            )
+
+
+label_option = option(
+    "--label", metavar="NAME", help="What tables call the agent with these settings, to tell it from others."
+)
 model_options = combined(
     option("-m", "--model", help="The model that decides, as provider/name."),
     option("--edit-model", help="The model that edits, if it is another."),

@@ -25,6 +25,7 @@ class Wanted:
     agent: str
     models: ModelChoice
     settings: dict[str, Any]
+    label: str | None
     count: int
     variant: str | None
     seed: int
@@ -55,6 +56,7 @@ class Wanted:
             python=self.python,
             runs=self.folder,
             experiment=self.experiment,
+            label=self.label or "",
             show_actions=self.show_action,
             hide_actions=self.hide_action,
             devices=self.devices,

@@ -13,11 +13,13 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.limits import changed_limits, run_limits
 from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.own import own_prepared
+from mlagentbench.environment.secrets import refuse_secrets, values_of
 from mlagentbench.environment.setup import Setup, key_mark
 from mlagentbench.environment.sharing import mounts_of
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.errors import UsageError
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.naming import checked_label
 from mlagentbench.record.request import ChatBy, RunRequest
 from mlagentbench.sandbox import Service, choose
 from mlagentbench.task.definition import Task
@@ -50,6 +52,8 @@ class Options(TypedDict, total=False):
     """Whether programs may chat with the run's model whatever the task offers: for a program that is the agent."""
     folders: Iterable[Path]
     """What programs may read of this machine besides, each folder or file at its own path."""
+    variables: Iterable[str]
+    """Of the caller's environment, by name, for a program that is the agent."""
     devices: Iterable[str]
     models: ModelChoice
     """For `env.complete` and for actions that think; `run` takes them as its own argument."""
@@ -76,6 +80,9 @@ def new_setup(
     watch = options.get("watch") or Silence()
     variant, seed, key = options.get("variant"), options.get("data_seed", 0), options.get("key")
     python = options.get("python")
+    refuse_secrets(settings, models.options, models.base_url)
+    variables = tuple(options.get("variables", ()))
+    values_of(variables)  # before there is a folder
     loaded = load_task(task)
     sandbox = choose(options.get("sandbox", "auto"))
     prepared = find_prepared(loaded, variant, seed=seed, key=key, python=python) or prepare(
@@ -101,10 +108,11 @@ def new_setup(
         chat=_chat_by(loaded, models, options, watch),
         own_chat=options.get("own_chat", False),
         mounts=mounts_of(options.get("folders", ())),
+        variables=variables,
         devices=tuple(options.get("devices", ())),
         watch=watch,
         ask=options.get("ask"),
-        label=options.get("label", ""),
+        label=checked_label(options.get("label", "")),
     )
     setup.offer(Path()).check()
     return setup
@@ -137,6 +145,7 @@ def recorded_setup(
     replays: bool = True,
     own_chat: bool = False,
     folders: Iterable[Path] = (),
+    variables: Iterable[str] = (),
 ) -> Setup:
     """What a recorded run was started with, and what the user now says instead."""
     request = folder.request()
@@ -165,6 +174,7 @@ def recorded_setup(
         chat=request.chat,
         own_chat=own_chat,
         mounts=mounts_of(folders),
+        variables=tuple(variables),
         devices=tuple(devices),
         watch=watch,
         ask=ask,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from mlagentbench.environment.desk import Desk
+from mlagentbench.model.redaction import Redaction
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool
 from mlagentbench.record.request import RunLimits
 from mlagentbench.service.offering import Offer, Offered
@@ -20,8 +21,9 @@ class Chat:
     program that goes on over several steps, an answer may come in a later step than its question.
     """
 
-    def __init__(self, desk: Desk, limits: RunLimits) -> None:
+    def __init__(self, desk: Desk, limits: RunLimits, redaction: Redaction) -> None:
         self._desk = desk
+        self._redaction = redaction
         self._limits = limits
         self._changed = threading.Condition()
         self._open = False
@@ -46,9 +48,11 @@ class Chat:
     def __call__(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
     ) -> Completion:
-        """Called by threads of the service, several at once."""
+        """Called by threads of the service, several at once. A secret that the program was given goes nowhere."""
         self._enter(with_tools=bool(tools))
         try:
+            messages = [self._redaction.said(message) for message in messages]
+            tools = [self._redaction.said(tool) for tool in tools]
             return self._desk.complete("tool", messages, sampling, tools)
         finally:
             with self._changed:

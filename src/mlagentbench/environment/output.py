@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import IO
 
+from mlagentbench.model.redaction import Redaction
+
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LONGEST_LINE = 20_000
@@ -94,9 +96,11 @@ class OutputCollector:
 
 
 class OutputTurns:
-    """The output of a program that stays over several steps: each chunk goes to the step that is under way."""
+    """The output of a program that stays over several steps: each chunk goes to the step that is under way. Secrets
+    that the program was given are taken out of it before it goes anywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, redaction: Redaction | None = None) -> None:
+        self._clean = (redaction or Redaction()).stream()
         self._collector: OutputCollector | None = None
         self._late = bytearray()
         """Written by what still ran when a step was over; the next step tells it."""
@@ -112,10 +116,18 @@ class OutputTurns:
     def feed(self, chunk: bytes) -> None:
         """Called by the sandbox's own thread, at any time."""
         with self._lock:
-            if self._collector is not None:
-                self._collector.feed(chunk)
-            else:
-                self._late += chunk
+            self._pass_on(self._clean.feed(chunk))
+
+    def end(self) -> None:
+        """The program has ended: nothing follows what it wrote."""
+        with self._lock:
+            self._pass_on(self._clean.rest())
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if self._collector is not None:
+            self._collector.feed(chunk)
+        else:
+            self._late += chunk
 
 
 def _after_rewrites(line: str) -> str:

@@ -55,6 +55,7 @@ class Program:
         """Start it by a line for the shell, and stay with it until its files have settled or it has ended."""
         self.close()
         self._rhythm = rhythm
+        self._output = OutputTurns(bench.redaction)
         return self._work(bench, command)
 
     def go_on(self, bench: Workbench) -> Outcome:
@@ -92,6 +93,7 @@ class Program:
             if process.ended(0):
                 self._process = None
                 result = process.wait()
+                self._output.end()
                 self._output.listen(None)
                 outcome = bench.outcome(collector, result, file)
                 if result.exit_status in _NOT_FOUND_STATUS:
@@ -150,12 +152,18 @@ def _job(bench: Workbench, command: str) -> Job:
         job,
         mounts=(*job.mounts, Mount(problem, seen_at)),
         environment={**job.environment, **_told(bench, seen_at)},
+        secret=frozenset(bench.variables),
     )
 
 
 def _told(bench: Workbench, problem: str) -> Mapping[str, str]:
     """What the program finds in its environment besides what every program does."""
-    told = {**bench.about, "MLAGENTBENCH_PROBLEM": problem, "MLAGENTBENCH_STARTS": str(bench.starts)}
+    told = {
+        **bench.variables,
+        **bench.about,
+        "MLAGENTBENCH_PROBLEM": problem,
+        "MLAGENTBENCH_STARTS": str(bench.starts),
+    }
     if bench.deadline is not None:
         left = max(0.0, bench.deadline - time.monotonic())
         told["MLAGENTBENCH_SECONDS_LEFT"] = f"{left:.0f}"

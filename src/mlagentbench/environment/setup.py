@@ -19,10 +19,12 @@ from mlagentbench.environment.limits import resource_limits
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.offering import Chat, Offering
 from mlagentbench.environment.own import module_path, own_layout, own_text
+from mlagentbench.environment.secrets import values_of
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import MachineFaultError
 from mlagentbench.grading import Grade
+from mlagentbench.model.redaction import Redaction
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.grades import read_grades, remember_grade
 from mlagentbench.record.journal import Journal
@@ -65,6 +67,8 @@ class Setup:
     """Whether programs may chat whatever the task offers, with tools too: for a program that is the agent."""
     mounts: tuple[Mount, ...] = ()
     """What programs may see of the host besides."""
+    variables: tuple[str, ...] = ()
+    """Of the caller's environment, for a program that is the agent."""
     devices: tuple[str, ...] = ()
     watch: Watch = field(default_factory=Silence)
     ask: Callable[[str], str] | None = None
@@ -81,11 +85,14 @@ class Setup:
 
     def open(self, seed: int | None) -> OpenRun:
         """The run's folder, locked, with all that works on it."""
+        ended = self.folder is not None and self.folder.summary_file.is_file()
+        variables = {} if ended else values_of(self.variables)
         folder = self.folder or RunFolder.create(self.runs, self.experiment, self.request(seed))
         request = folder.request()
         store = folder.store()
         store.lock_shared()
-        journal = Journal(folder)
+        redaction = Redaction(variables.values())
+        journal = Journal(folder, redaction)
         if folder.scratch.exists():
             remove_tree(folder.scratch)
         plan = layout(self.prepared) if self.own is None else own_layout(self.own)
@@ -134,9 +141,10 @@ class Setup:
             seed=request.seed,
         )
         bench.desk = desk
-        bench.offering = self.offering(folder, desk)
+        bench.offering = self.offering(folder, desk, redaction)
         bench.problem = problem
         bench.about = self.about()
+        bench.variables, bench.redaction = variables, redaction
         origin = request.origin or Origin(run="", step=0)
         begins_after = origin.begins_after if self.replays else sys.maxsize
         grader = partial(self.grader, folder) if self.own is None else None
@@ -150,11 +158,11 @@ class Setup:
         }
         return told | ({"MLAGENTBENCH_MODEL": self.models.act} if self.chat == "model" else {})
 
-    def offering(self, folder: RunFolder, desk: Desk) -> Offering | None:
+    def offering(self, folder: RunFolder, desk: Desk, redaction: Redaction) -> Offering | None:
         """What programs are offered; None for the many runs that offer nothing."""
         if not self.offered:
             return None
-        chat = Chat(desk, self.limits) if self.chat == "model" and desk.has("tool") else None
+        chat = Chat(desk, self.limits, redaction) if self.chat == "model" and desk.has("tool") else None
         return Offering(self.offer(folder.scratch), chat)
 
     @property

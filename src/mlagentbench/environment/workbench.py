@@ -16,6 +16,7 @@ from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.output import OutputCollector
 from mlagentbench.environment.program import Program
 from mlagentbench.environment.repl import Repl
+from mlagentbench.model.redaction import Redaction
 from mlagentbench.record.request import RunLimits
 from mlagentbench.record.steps import Execution, Observation
 from mlagentbench.sandbox import Interpreter, Job, Mount, ResourceLimits, Result, Sandbox, Service
@@ -62,6 +63,10 @@ class Workbench:
     """Which start of the program the next one is, over all resumptions."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What a program that is the agent finds in its environment about the run."""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What it finds there besides, because the user passes it on."""
+    redaction: Redaction = field(default_factory=Redaction)
+    """Takes the values of these out of everything that is written."""
     problem: str = ""
     """What the agent was told to do."""
     desk: Desk | None = None

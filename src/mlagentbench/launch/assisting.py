@@ -13,6 +13,7 @@ from mlagentbench.environment.consent import Person
 from mlagentbench.environment.limits import run_limits
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.own import own_prepared, own_problem, python_for
+from mlagentbench.environment.secrets import refuse_secrets
 from mlagentbench.environment.setup import Setup
 from mlagentbench.errors import UsageError
 from mlagentbench.folders import state_folder
@@ -75,6 +76,7 @@ def assist(
     _keep_apart(place, Path(own.folder))
     chosen = python_for(Path(own.folder), python)
     prepared = own_prepared(own, chosen)
+    refuse_secrets(kept, models.options, models.base_url)
     models = models.opened()  # before there is a folder
     told(own, found, str(prepared.interpreter.python))
     setup = Setup(

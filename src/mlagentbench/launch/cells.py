@@ -14,6 +14,7 @@ from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.setup import key_mark
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.plan import AgentEntry, Exclusion, ModelEntry, Plan, TaskEntry
+from mlagentbench.record.naming import called
 from mlagentbench.record.request import ChatBy, RunRequest
 from mlagentbench.task.definition import Task
 from mlagentbench.task.preparation import choose_variant
@@ -53,7 +54,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return self.label or self.agent
+        return called(self.agent, self.label, self.settings)
 
     @property
     def data(self) -> tuple[str, str, int]:
@@ -142,7 +143,7 @@ def _cell(
         data_seed=data_seed,
         agent=agent.agent,
         label=agent.label,
-        settings=agent.settings,
+        settings=agent.chosen,
         model=model,
         limits=plan.limits.given() | entry.limits.given() | agent.limits.given(),
         seed=plan.seed,

@@ -7,6 +7,7 @@ from typing import Any
 
 from mlagentbench.agent.spec import Agent, build_agent, needs_model, needs_of
 from mlagentbench.environment.limits import run_limits
+from mlagentbench.environment.secrets import refuse_secrets, values_of
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.launch.board import Line
 from mlagentbench.launch.cells import Cell, Wanted, expand, name_in_cells
@@ -42,10 +43,16 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
                 choose_variant(task, variant)
         except MLAgentBenchError as error:
             made.problems.append(str(error))
+    for model in (*plan.models, *(each for agent in plan.agents for each in agent.models or ())):
+        try:
+            refuse_secrets({}, model.options, model.base_url)
+        except MLAgentBenchError as error:
+            made.problems.append(str(error))
     built: dict[str, tuple[Agent, dict[str, Any]]] = {}
     for agent in plan.agents:
         try:
-            built[agent.name] = build_agent(agent.agent, agent.settings)
+            refuse_secrets(agent.chosen, {}, "")
+            built[agent.name] = build_agent(agent.agent, agent.chosen)
         except MLAgentBenchError as error:
             made.problems.append(str(error))
         else:
@@ -102,6 +109,10 @@ def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None
     problems: list[str] = []
     try:
         choose(plan.sandbox)
+    except MLAgentBenchError as error:
+        problems.append(str(error))
+    try:
+        values_of(dict.fromkeys(name for line in left for name in line.wanted.settings.get("env") or ()))
     except MLAgentBenchError as error:
         problems.append(str(error))
     seen = set()

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
+from mlagentbench.errors import UsageError
 from mlagentbench.record.folder import name_problem
+from mlagentbench.record.naming import PROGRAM, called, checked_label
 from mlagentbench.record.request import ChatBy
 from mlagentbench.task.definition import Bytes, Limits, Seconds
 
@@ -78,11 +88,20 @@ def _named(field: str) -> BeforeValidator:
     return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
+def _label(label: str) -> str:
+    try:
+        return checked_label(label)
+    except UsageError as error:
+        raise ValueError(str(error).rstrip(".")) from None
+
+
 class AgentEntry(Strict):
     agent: str
-    label: str = Field("", pattern=r"^([\w.+-]+)?$")
+    label: Annotated[str, AfterValidator(_label)] = ""
     """What reports call this agent with these settings; needed where one agent stands here several times."""
     settings: dict[str, Any] = {}
+    env: tuple[str, ...] = ()
+    """Names of variables that the program of the agent `command` gets; their values are never written down."""
     models: tuple[Annotated[ModelEntry, _named("model")], ...] | None = None
     """Instead of those of the experiment; a bare name means its entry there, if it has one. An empty list: none."""
     limits: GivenLimits = GivenLimits()
@@ -90,7 +109,20 @@ class AgentEntry(Strict):
 
     @property
     def name(self) -> str:
-        return self.label or self.agent
+        return called(self.agent, self.label, self.settings)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """All of its settings."""
+        return {**self.settings, **({"env": list(self.env)} if self.env else {})}
+
+    @model_validator(mode="after")
+    def _env_is_for_programs(self) -> Self:
+        if self.env and self.agent != PROGRAM:
+            raise ValueError(
+                f"only the agent {PROGRAM!r} has a program that variables can be passed to with env"
+            )
+        return self
 
 
 class Exclusion(Strict):

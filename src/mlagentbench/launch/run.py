@@ -24,6 +24,7 @@ from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.making import new_setup, recorded_setup
 from mlagentbench.environment.models import ModelChoice
+from mlagentbench.environment.secrets import refuse_secrets, values_of
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import MLAgentBenchError, RunOverError, StillActingError, UsageError
 from mlagentbench.grading import Grade
@@ -79,6 +80,7 @@ def _with_needs(agent: Agent, options: Options) -> Options:
         "show_actions": (*shown, *needs.actions),
         "own_chat": needs.chat or options.get("own_chat", False),
         "folders": (*folders, *needs.folders),
+        "variables": needs.variables,
         "limits": {**any_steps, **(options.get("limits") or {})},
     }
 
@@ -120,6 +122,7 @@ def resume(
         person=person,
         own_chat=needs.chat,
         folders=needs.folders,
+        variables=needs.variables,
     )
     return drive(Environment(setup), built)
 
@@ -161,7 +164,9 @@ def fork(
         models = models_kept(request, agent)
     else:
         models = ModelChoice.of(request).with_act(model) if isinstance(model, str) else model
+    refuse_secrets(kept, models.options, models.base_url)
     needs = needs_of(built)
+    values_of(needs.variables)  # before there is a folder
     others = request.origin.begins_after if request.origin else 0
     begins_after = min(step, others) if same_agent else step
     if not needs.counts_steps and not same_agent:
@@ -199,6 +204,7 @@ def fork(
         ask=ask,
         own_chat=needs.chat,
         folders=needs.folders,
+        variables=needs.variables,
     )
     return drive(Environment(setup), built)
 

@@ -10,9 +10,9 @@ from mlagentbench.model.errors import BadCredentialsError
 
 _ASSIGNMENT = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*")
 _IN_A_URL = re.compile(r"(?i)([?&](?:api_?)?key=)[^&\s'\"]+|(//)[^/@\s]+@")
-_MASK = "[key removed]"
-_NAMED_AS_KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-_SHORTEST = 6
+MASK = "[key removed]"
+NAMED_AS_KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+SHORTEST = 6
 """Shorter texts are no keys; removing them would remove words."""
 
 _seen: set[str] = set()
@@ -23,7 +23,7 @@ class Key:
 
     def __init__(self, value: str) -> None:
         self._value = value
-        if len(value) >= _SHORTEST:
+        if len(value) >= SHORTEST:
             _seen.add(value)
 
     @property
@@ -61,7 +61,7 @@ def remember_keys() -> None:
     """For a library that finds its keys by itself: whatever is called a key here is one."""
     for source in (os.environ, read_env_file(Path(".env"))):
         for variable, value in source.items():
-            if variable.upper().endswith(_NAMED_AS_KEYS):
+            if variable.upper().endswith(NAMED_AS_KEYS):
                 Key(value.strip())
 
 
@@ -81,14 +81,14 @@ def read_env_file(path: Path) -> dict[str, str]:
 def without_keys(text: str) -> str:
     """`text` without any key that this process has used."""
     for secret in sorted(_seen, key=len, reverse=True):
-        text = text.replace(secret, _MASK)
+        text = text.replace(secret, MASK)
     return text
 
 
 def redact(text: str) -> str:
     """`text` without any key that this process has used, nor what stands where a URL carries one."""
     return _IN_A_URL.sub(
-        lambda match: f"{match[1] or match[2]}{_MASK}" + ("@" if match[2] else ""), without_keys(text)
+        lambda match: f"{match[1] or match[2]}{MASK}" + ("@" if match[2] else ""), without_keys(text)
     )
 
 

@@ -64,7 +64,7 @@ class RunFolder:
         if "/" in experiment or experiment.startswith("."):
             raise UsageError(f"{name_problem(experiment)}.")
         task = request.task.partition("@")[0]
-        who = f"{request.label or request.agent}--{request.model or 'no-model'}".replace("/", "_")
+        who = f"{request.called}--{request.model or 'no-model'}".replace("/", "_")
         folder = cls(runs / experiment / task / who / request.id)
         folder.path.mkdir(parents=True)
         (runs / STORE).mkdir(exist_ok=True)

@@ -70,7 +70,7 @@ def _key(run: RunFolder) -> Key:
         request = run.request()
     except (RecordError, OSError):
         return (experiment, run.path.parents[1].name, "unknown", run.path.parent.name, "")
-    return (experiment, request.task, request.variant, request.label or request.agent, request.model)
+    return (experiment, request.task, request.variant, request.called, request.model)
 
 
 @dataclass

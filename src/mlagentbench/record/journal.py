@@ -5,14 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
+from mlagentbench.model.redaction import Redaction
 from mlagentbench.record.events import Event, ModelCalled, Resumed, RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder
+
+_OUR_WORDS = frozenset({"type", "role", "model", "request", "snapshot"})
+"""Entries that hold names and hashes, and nothing that anybody wrote. A secret may be a word that is one of them."""
 
 
 class Journal:
     """Holds the run's lock until it is closed. Several threads may append to it."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, redaction: Redaction | None = None) -> None:
+        self._redaction = redaction or Redaction()
         folder.lock()
         self._folder = folder
         self._appending = threading.Lock()
@@ -23,7 +28,8 @@ class Journal:
             self.append(Resumed(step=len(self.steps()), dropped=history.dropped))
 
     def append(self, event: Event) -> None:
-        """When this returns, the event is on disk."""
+        """When this returns, the event is on disk, without the secrets of the run."""
+        event = self._redaction.said(event, but=_OUR_WORDS)
         with self._appending:
             self._log.append(event)
             self.events.append(event)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mlagentbench.model.options import CallOptions
+from mlagentbench.record.naming import called
 
 ChatBy = Literal["", "stand-in", "model"]
 """What answers programs that chat: rules that stand in for a model, or the run's own model."""
@@ -108,7 +109,7 @@ class RunRequest(BaseModel):
     """The interpreter that the user chose for the sandbox; empty for the task's own."""
     agent: str
     label: str = ""
-    """What an experiment calls this agent with these settings; empty: its own name."""
+    """What the user calls this agent with these settings; empty: its own name."""
     settings: dict[str, Any] = Field(default_factory=dict)
     model: str = ""
     """The one that decides; empty for agents that need none."""
@@ -138,3 +139,8 @@ class RunRequest(BaseModel):
     imported: Imported | None = None
     """Where the run was not made by this package. What is said of its machine, its limits and its data is then what is
     known of them, and what it is graded with."""
+
+    @property
+    def called(self) -> str:
+        """What the agent is called in tables and folders."""
+        return called(self.agent, self.label, self.settings)

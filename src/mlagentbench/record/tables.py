@@ -181,7 +181,7 @@ def _asked(folder: RunFolder, request: RunRequest) -> dict[str, Any]:
         "task": task,
         "task_version": version,
         "variant": request.variant,
-        "agent": request.label or request.agent,
+        "agent": request.called,
         "policy": request.agent,
         "model": request.model or None,
         "edit_model": request.edit_model or None,

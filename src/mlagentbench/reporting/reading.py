@@ -215,7 +215,7 @@ def _of_damaged(run: RunFolder, request: RunRequest) -> Profile:
             run=request.id,
             task=request.task,
             variant=request.variant,
-            agent=request.label or request.agent,
+            agent=request.called,
             model=request.model,
             seed=request.seed,
             network=request.network,

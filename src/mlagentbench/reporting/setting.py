@@ -56,7 +56,7 @@ def _conditions(found: Gathered) -> Section:
             rows.append((what, "yes", count(number)))
     asked = [
         (
-            request.label or request.agent,
+            request.called,
             request.model or ("not known" if request.imported and request.agent != "starter" else "none"),
             line_of(json.dumps(request.settings, sort_keys=True, default=str), 300)
             if request.settings

@@ -83,6 +83,7 @@ class ContainerSandbox:
         if self.name == "apptainer":
             own |= {f"APPTAINERENV_{key}": value for key, value in gate.environment.items()}
             return Launch(apptainer(job, gate), own, _BELOW, reports=False)
+        own |= {key: gate.environment[key] for key in job.secret}
         command = partial(_command, self.name, name)
         confinement = replace(
             _BELOW,
@@ -162,7 +163,7 @@ def engine(program: str, name: str, job: Job, gate: Gate) -> tuple[str, ...]:
     for target in _masks(job, gate):
         argv += ["--tmpfs", f"{target}:ro,size=4k"]
     for key, value in gate.environment.items():
-        argv += ["--env", f"{key}={value}"]
+        argv += ["--env", key if key in job.secret else f"{key}={value}"]
     argv += ["--workdir", view.WORKSPACE, "--entrypoint", "/bin/sh", _image()]
     return (*argv, *gate.argv)
 

@@ -72,6 +72,8 @@ class Job:
     mounts: tuple[Mount, ...] = ()
     hidden: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    secret: frozenset[str] = frozenset()
+    """Names of variables in it whose values stand on no command line, which everybody on the machine can read."""
     network: bool = False
     services: tuple[Service, ...] = ()
     devices: tuple[str, ...] = ()

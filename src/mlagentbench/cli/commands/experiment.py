@@ -16,6 +16,8 @@ from mlagentbench.cli import options as o
 @o.option("-a", "--agent", "agents", multiple=True, mirrored=False, help="Agents, likewise.")
 @o.option("-m", "--model", "models", multiple=True, mirrored=False, help="Models, likewise.")
 @o.settings_option
+@o.program_options
+@o.label_option
 @o.option("--runs", type=click.IntRange(1), help="Runs of each cell, with seeds one apart (1).")
 @o.option("--seed", type=int, help="Of the first run (0).")
 @o.option("--variant", "variants", multiple=True, mirrored=False, help="Sizes of the data, likewise (mini).")

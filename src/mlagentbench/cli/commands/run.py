@@ -25,6 +25,8 @@ from mlagentbench.cli import options as o
 @o.call_options
 @o.settings_option
 @o.agent_options
+@o.program_options
+@o.label_option
 @o.option(
     "--runs",
     "count",
@@ -70,12 +72,14 @@ def command(
     if not (task or named_task) or (task and _was_typed("named_task")):
         raise click.UsageError("Name one task: `mlagentbench run TASK`. `mlagentbench list` shows them.")
     limits = o.take_limits(values)
+    settings = o.read_settings(config) | o.take_agent_settings(values)
+    o.refuse_for_others(values["agent"], settings)
     models = o.take_models(values)
     from mlagentbench.cli.running import Wanted, carry_out
 
     wanted = Wanted(
         task=task or named_task or "",
-        settings=o.read_settings(config) | o.take_agent_settings(values),
+        settings=settings,
         limits=limits,
         models=models,
         folder=Path(values.pop("folder")),
