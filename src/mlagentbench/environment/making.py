@@ -57,6 +57,8 @@ class Options(TypedDict, total=False):
     devices: Iterable[str]
     models: ModelChoice
     """For `env.complete` and for actions that think; `run` takes them as its own argument."""
+    id: str
+    """Of the run, which its folder is named by; else a new one."""
     label: str
     """What the agent with these settings is called in reports, if not by its own name."""
     watch: Watch
@@ -113,6 +115,7 @@ def new_setup(
         watch=watch,
         ask=options.get("ask"),
         label=checked_label(options.get("label", "")),
+        id=options.get("id", ""),
     )
     setup.offer(Path()).check()
     return setup

@@ -78,6 +78,8 @@ class Setup:
     """What is worked on instead of a task."""
     origin: Origin | None = None
     label: str = ""
+    id: str = ""
+    """Of a new run; empty: any."""
     folder: RunFolder | None = None
     """The recorded run to go on with."""
     replays: bool = True
@@ -191,7 +193,7 @@ class Setup:
     def request(self, seed: int | None) -> RunRequest:
         task = self.prepared.task
         request = RunRequest(
-            id=new_run_id(),
+            id=self.id or new_run_id(),
             created=time.time(),
             version=__version__,
             task=task.id,

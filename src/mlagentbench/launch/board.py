@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from mlagentbench.launch.cells import Cell, Wanted
 from mlagentbench.launch.plan import Reference
+from mlagentbench.record.folder import is_run
 from mlagentbench.record.summary import Summary
 
 State = Literal["missing", "unfinished", "running", "ended", "held", "lost"]
@@ -25,6 +26,7 @@ class Line:
     wanted: Wanted
     state: State = "missing"
     folder: Path | None = None
+    """Where its run lies; from its first start on, where it will lie."""
     summary: Summary | None = None
     """Of a run that has ended."""
     detail: str = ""
@@ -45,6 +47,11 @@ class Line:
     @property
     def cell(self) -> Cell:
         return self.wanted.cell
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there is a run of it."""
+        return self.folder is not None and is_run(self.folder)
 
     @property
     def died(self) -> bool:

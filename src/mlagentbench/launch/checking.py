@@ -14,7 +14,7 @@ from mlagentbench.launch.cells import Cell, Wanted, expand, name_in_cells
 from mlagentbench.launch.machine import all_gpus
 from mlagentbench.launch.orders import CheckOrder
 from mlagentbench.launch.plan import AgentEntry, ModelEntry, Plan
-from mlagentbench.launch.processes import Processes
+from mlagentbench.launch.processes import ForkerDiedError, Processes
 from mlagentbench.sandbox import choose
 from mlagentbench.task.definition import Task
 from mlagentbench.task.needs import missing
@@ -142,13 +142,19 @@ def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None
 
 def _models(models: list[ModelEntry], processes: Processes) -> list[str]:
     """Asked in a process of its own, which loads what providers need; this one stays small."""
-    processes.start(0, CheckOrder(models=tuple(models)), ())
+    order = CheckOrder(models=tuple(models))
+    processes.start(0, order, ())
     problems: list[str] = []
-    while True:
-        for message in processes.messages(60.0):
-            if message.kind == "ending":
-                problems = message.text.splitlines()
-            elif message.kind == "gone":
-                if message.status:
-                    problems.append(f"The models could not be looked at. {message.text.strip()}")
-                return problems
+    try:
+        while True:
+            for message in processes.messages(60.0):
+                if message.kind == "ending":
+                    problems = message.text.splitlines()
+                elif message.kind == "lost":
+                    processes.start(0, order, ())
+                elif message.kind == "gone":
+                    if message.status:
+                        problems.append(f"The models could not be looked at. {message.text.strip()}")
+                    return problems
+    except ForkerDiedError as error:
+        return [str(error)]

@@ -54,7 +54,7 @@ class Experiment:
     problems: tuple[str, ...] = ()
     """What keeps it from running here; only a dry run goes on in spite of them."""
     stopped: str = ""
-    """Why it ended before everything was done: `stopped` by the user, or `disk`."""
+    """Why it ended before everything was done: `stopped` by the user, `disk`, or `died`: no process can be started."""
 
     @property
     def summaries(self) -> list[Summary]:
@@ -234,7 +234,8 @@ def _prepare(board: Board, plan: Plan, key: str | None, watch: Onlooker) -> None
 
 
 def _outcome(line: Line) -> Outcome:
-    return Outcome(line.cell, line.state, line.folder, line.summary, line.detail, line.cpu)
+    folder = line.folder if line.recorded else None
+    return Outcome(line.cell, line.state, folder, line.summary, line.detail, line.cpu)
 
 
 def _told(board: Board) -> Experiment:

@@ -39,9 +39,16 @@ class Forker:
                 start_new_session=True,
             )
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: bytes) -> bool:
+        """False where it would have to be waited for. Where nobody is left to read it, it is as good as sent."""
         self.used = True
-        self.channel.send(message)
+        try:
+            self.channel.send(message, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except (BrokenPipeError, ConnectionResetError):
+            return True
+        return True
 
     def start_again(self) -> None:
         """After it died."""

@@ -107,6 +107,7 @@ class Server:
 
     def _start(self, command: Command) -> Assignment | None:
         output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when its process is gone
+        parent = os.getpid()
         pid = os.fork()
         if pid:
             self._children[pid] = _Child(command.job, output)
@@ -114,7 +115,7 @@ class Server:
         self._selector.close()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _die_with_parent()
+        _die_with(parent)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         for stream in (1, 2):
@@ -156,10 +157,12 @@ class Server:
                 self._reap()
 
 
-def _die_with_parent() -> None:
-    """Should the process that forks be killed, nobody would wait for this one."""
+def _die_with(parent: int) -> None:
+    """Should the process that forks be killed, nobody would wait for this one. It may have been killed already."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
 
 
 def _load(sandbox: str, agents: Sequence[str]) -> None:

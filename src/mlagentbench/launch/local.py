@@ -19,7 +19,7 @@ from mlagentbench.launch.machine import Machine, Needs, Share, free_disk
 from mlagentbench.launch.orders import MeasureOrder, Message, Order, RunOrder
 from mlagentbench.launch.plan import Plan, TaskEntry
 from mlagentbench.launch.processes import ForkerDiedError, Processes
-from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.folder import RunFolder, new_run_id, run_path
 from mlagentbench.record.summary import read_summary
 from mlagentbench.units import format_size
 
@@ -27,7 +27,6 @@ _TICK = 0.25
 _BETWEEN_LOOKS_AT_DISK = 2.0
 _GRACE = 15.0
 """Seconds that processes get to let go of their runs when all is aborted."""
-_FORKER_DEATHS = 3
 _ON_THIS_MACHINE = ("local", "huggingface")
 """Providers whose models compute here, on all cores."""
 
@@ -75,7 +74,6 @@ class Local:
         self._told_to_stop = 0
         self._killed_at = 0.0
         self._disk_looked_at = 0.0
-        self._forker_deaths = 0
 
     def go(self) -> None:
         with self._heeding_signals():
@@ -88,8 +86,8 @@ class Local:
                 try:
                     for message in self._processes.messages(_TICK):
                         self._hear(message)
-                except ForkerDiedError:
-                    self._lose_all()
+                except ForkerDiedError as error:
+                    self._give_in(str(error))
                 self._look_at_disk()
                 self._onlooker.ticked(self._board)
 
@@ -219,11 +217,15 @@ class Local:
         return int(said) if said else None
 
     def _run_order(self, line: Line, share: Share, give_up: str = "") -> RunOrder:
+        runs, experiment = self._board.folder.parent, self._board.folder.name
+        if line.folder is None:
+            cell, model = line.cell, line.cell.model.model if line.cell.model else ""
+            line.folder = run_path(runs, experiment, line.wanted.task.id, cell.name, model, new_run_id())
         return RunOrder(
             cell=line.cell,
             plan=self._plan,
-            runs=self._board.folder.parent,
-            experiment=self._board.folder.name,
+            runs=runs,
+            experiment=experiment,
             folder=line.folder,
             give_up=give_up,
             key=self._key,
@@ -236,7 +238,7 @@ class Local:
         self._jobs[self._numbers] = _Job(work, share, order)
         self._board.lanes = max(self._board.lanes, len(self._jobs))
         if isinstance(work, Line):
-            going_on = work.folder is not None
+            going_on = work.recorded
             work.state, work.began = "running", time.monotonic()
             if not self._jobs[self._numbers].gives_up:
                 self._onlooker.moved(self._board, work, "goes on" if going_on else "started")
@@ -256,10 +258,11 @@ class Local:
                 del self._jobs[message.job]
                 self._machine.give_back(job.share)
                 self._account(job, message)
-            case "started" if isinstance(work, Line):
-                work.folder = Path(message.text)
-                work.cost = message.cost
-            case "step" | "call" if isinstance(work, Line):
+            case "lost":
+                del self._jobs[message.job]
+                self._machine.give_back(job.share)
+                self._take_up_again(job, message)
+            case "started" | "step" | "call" if isinstance(work, Line):
                 work.step, work.cost = message.step, message.cost
             case "note":
                 who = (
@@ -312,7 +315,7 @@ class Local:
         self._onlooker.moved(self._board, line, "ended")
 
     def _leave(self, line: Line, text: str) -> None:
-        line.state = "unfinished" if line.folder else "missing"
+        line.state = "unfinished" if line.recorded else "missing"
         self._onlooker.moved(self._board, line, text)
 
     def _hold(self, line: Line, why: str) -> None:
@@ -337,7 +340,7 @@ class Local:
 
     def _note(self, line: Line, how: str) -> int:
         """How often it has died, this time included."""
-        if line.folder is not None and (line.folder / "run.json").is_file():
+        if line.folder is not None and line.recorded:
             try:
                 return note_death(RunFolder(line.folder), how) + line.early_deaths
             except RecordError as error:
@@ -345,28 +348,34 @@ class Local:
         line.early_deaths += 1
         return line.early_deaths
 
-    def _lose_all(self) -> None:
-        """The process that starts the others died, and took them along; it is nobody's fault among them."""
-        self._forker_deaths += 1
+    def _take_up_again(self, job: _Job, lost: Message) -> None:
+        """The process that starts the others died, and took this one along; it is nobody's fault among them."""
+        work = job.work
+        if job.ending is not None:
+            self._account(job, lost)
+        elif isinstance(work, Measuring):
+            work.state = "missing"
+            self._measurings.appendleft(work)
+        elif isinstance(job.order, RunOrder) and job.gives_up:
+            self._last_words.append((work, job.order.give_up))
+        else:
+            self._leave(
+                work, "cut short, because the process that starts the runs was killed; it is taken up again"
+            )
+            self._lines.appendleft(work)
+
+    def _give_in(self, why: str) -> None:
+        """No process can be started any more."""
+        self._say(why)
+        self._board.stopping = self._board.stopping or "died"
+        self._last_words.clear()
         for job in self._jobs.values():
             self._machine.give_back(job.share)
             if isinstance(job.work, Measuring):
                 job.work.state = "missing"
-                self._measurings.appendleft(job.work)
-            elif job.gives_up:
-                assert isinstance(job.order, RunOrder)
-                self._last_words.append((job.work, job.order.give_up))
             else:
                 self._leave(job.work, "cut short")
-                self._lines.appendleft(job.work)
         self._jobs.clear()
-        self._processes.start_again()
-        if self._forker_deaths >= _FORKER_DEATHS:
-            self._say(
-                "The process that starts the runs died again and again. Start again when the machine is well."
-            )
-            self._board.stopping = self._board.stopping or "died"
-            self._last_words.clear()
 
 
 def _how(ending: Message | None, gone: Message) -> str:

@@ -28,8 +28,9 @@ class RunOrder(_Order):
     plan: Plan
     runs: Path
     experiment: str
-    folder: Path | None = None
-    """The run to go on with."""
+    folder: Path
+    """Where the run lies, or will lie: whoever starts it knows that before there is anything, so that a run whose
+    process dies is found again, however early that is."""
     give_up: str = ""
     """Not empty: end it as one that died, for this reason."""
     key: str | None = Field(None, repr=False)
@@ -66,9 +67,10 @@ class Message(BaseModel):
     """From a process of an experiment, or about one."""
 
     job: int
-    kind: Literal["started", "step", "call", "note", "ending", "gone"]
+    kind: Literal["started", "step", "call", "note", "ending", "gone", "lost"]
+    """`gone`: the process has ended. `lost`: it was killed together with the one that had started it."""
     text: str = ""
-    """Where it lies; what was noted; what went wrong."""
+    """What was noted; what went wrong."""
     ending: Ending | None = None
     step: int = 0
     cost: float | None = 0.0

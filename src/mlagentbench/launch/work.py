@@ -20,7 +20,7 @@ from mlagentbench.launch.orders import CheckOrder, Ending, MeasureOrder, Message
 from mlagentbench.launch.run import Run, resume, run
 from mlagentbench.model.errors import BadCredentialsError, ModelError
 from mlagentbench.record.events import ModelCalled, StepTaken
-from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.folder import RunFolder, is_run
 from mlagentbench.record.steps import Action
 
 _LONGEST = 8_000
@@ -50,7 +50,7 @@ class Telling(Silence):
         for event in folder.history().events:
             if isinstance(event, ModelCalled):
                 self._add(event)
-        self._say("started", str(folder.path))
+        self._say("started")
 
     def action(self, index: int, action: Action) -> None:
         self.stop_if_asked()
@@ -88,7 +88,7 @@ def work(job: int, order: Order, cores: tuple[int, ...], channel: socket.socket)
     what it printed."""
 
     def tell(message: Message) -> None:
-        _send(channel, message, wait=False)
+        _send(channel, message)
 
     watch = Telling(job, tell)
     signal.signal(signal.SIGTERM, watch.stop_soon)
@@ -115,19 +115,19 @@ def work(job: int, order: Order, cores: tuple[int, ...], channel: socket.socket)
         ending, text = "machine", str(error)
     except MLAgentBenchError as error:
         ending, text = "failed", str(error)
-    _send(channel, Message(job=job, kind="ending", ending=ending, text=text[:_LONGEST]), wait=True)
+    _send(channel, Message(job=job, kind="ending", ending=ending, text=text[:_LONGEST]))
 
 
-def _send(channel: socket.socket, message: Message, *, wait: bool) -> None:
-    """How far a run is need not arrive, if nobody listens for a while; how it ended must, if there is anybody left."""
+def _send(channel: socket.socket, message: Message) -> None:
+    """If nobody listens for a while, it is waited for: everything that is told arrives, if there is anybody left."""
     try:
-        channel.send(message.model_dump_json().encode(), 0 if wait else socket.MSG_DONTWAIT)
-    except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+        channel.send(message.model_dump_json().encode())
+    except (BrokenPipeError, ConnectionResetError):
         return
 
 
 def _run(order: RunOrder, watch: Telling) -> None:
-    if order.folder is not None and not order.give_up:
+    if is_run(order.folder) and not order.give_up:
         _look_at(resume(order.folder, key=order.key, devices=order.gpus, watch=watch))
         return
     if order.give_up:
@@ -153,6 +153,7 @@ def _options(order: RunOrder, watch: Telling) -> Options:
     if order.memory is not None:
         limits.setdefault("memory", order.memory)
     return Options(
+        id=order.folder.name,
         variant=cell.variant,
         seed=cell.seed,
         data_seed=cell.data_seed,
@@ -174,7 +175,7 @@ def _options(order: RunOrder, watch: Telling) -> Options:
 
 def _folder_of(order: RunOrder, watch: Telling) -> RunFolder:
     """The run's folder; one that never came so far gets it now, so that there is a record of it."""
-    if order.folder is not None:
+    if is_run(order.folder):
         return RunFolder.open(order.folder)
     from mlagentbench.agent.spec import build_agent
     from mlagentbench.environment.making import new_setup

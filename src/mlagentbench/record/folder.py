@@ -42,6 +42,17 @@ def new_run_id() -> str:
     )
 
 
+def run_path(runs: Path, experiment: str, task: str, agent: str, model: str, run: str) -> Path:
+    """Where a run lies, or will lie: `agent` is what it is called, `run` its id."""
+    who = f"{agent}--{model or 'no-model'}".replace("/", "_")
+    return runs / experiment / task.partition("@")[0] / who / run
+
+
+def is_run(path: Path) -> bool:
+    """Whether there is a run in this folder; its `run.json` is written first and in one piece."""
+    return (path / "run.json").is_file()
+
+
 class RunFolder:
     """One run's folder. `open` it for reading; `lock` it before writing."""
 
@@ -63,10 +74,11 @@ class RunFolder:
         """A new folder under `runs`, with its `run.json`."""
         if "/" in experiment or experiment.startswith("."):
             raise UsageError(f"{name_problem(experiment)}.")
-        task = request.task.partition("@")[0]
-        who = f"{request.called}--{request.model or 'no-model'}".replace("/", "_")
-        folder = cls(runs / experiment / task / who / request.id)
-        folder.path.mkdir(parents=True)
+        where = run_path(runs, experiment, request.task, request.called, request.model, request.id)
+        folder = cls(where)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        if is_run(folder.path):
+            raise RecordError(f"{folder.path} is a run already. `mlagentbench resume` goes on with it.")
         (runs / STORE).mkdir(exist_ok=True)
         write_atomically(folder.request_file, request.model_dump_json(indent=1).encode() + b"\n")
         return folder
