@@ -30,8 +30,10 @@ settings.register_profile("calm", deadline=None)  # how long an example takes de
 settings.load_profile("calm")
 
 BACKENDS = ("bwrap", "landlock")
+"""Those that tests of other parts run on. `namespaces` makes bubblewrap's walls: its tests are those of the sandbox."""
+ISOLATING = ("bwrap", "namespaces", "landlock")
 
-_IN_NAME = re.compile(rf"[\[-]({'|'.join(BACKENDS)})[\]-]")
+_IN_NAME = re.compile(rf"[\[-]({'|'.join(ISOLATING)})[\]-]")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,8 +41,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The last lines name each sandbox that tests were made for, and why they were skipped on one."""
-    counts: dict[str, Counter[str]] = {backend: Counter() for backend in BACKENDS}
-    reasons: dict[str, set[str]] = {backend: set() for backend in BACKENDS}
+    counts: dict[str, Counter[str]] = {backend: Counter() for backend in ISOLATING}
+    reasons: dict[str, set[str]] = {backend: set() for backend in ISOLATING}
     for outcome in ("passed", "failed", "skipped"):
         for report in terminalreporter.stats.get(outcome, []):
             found = _IN_NAME.search(report.nodeid)

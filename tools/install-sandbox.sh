@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs bubblewrap where it is missing and we may; otherwise says so and lets the next backend serve.
+# Installs bubblewrap where it is missing and we may; otherwise says what happens without it.
 set -eu
 if command -v bwrap >/dev/null 2>&1; then exit 0; fi
 if [ "$(uname -s)" != Linux ]; then
@@ -12,4 +12,4 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 elif [ "$(id -u)" = 0 ] && command -v dnf >/dev/null 2>&1; then
     if dnf install -y -q bubblewrap >/dev/null 2>&1; then exit 0; fi
 fi
-echo "bubblewrap is missing and was not installed; going on with the next backend. 'mlagentbench doctor' says what helps."
+echo "bubblewrap is not installed, so runs use the strongest other sandbox that works here, first namespaces, then Landlock; 'mlagentbench doctor' says which."

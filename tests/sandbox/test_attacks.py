@@ -46,7 +46,7 @@ def outcomes(backend: str, user: str) -> dict[str, dict[str, object]]:
 
 def cases() -> list[object]:
     found = []
-    for backend in ("bwrap", "landlock"):
+    for backend in ("bwrap", "namespaces", "landlock"):
         for user in _USERS:
             group = pytest.mark.xdist_group(f"attacks-{backend}-{user}")
             names = [
@@ -62,7 +62,7 @@ def test_attack_ends_as_the_table_says(backend: str, user: str, attack: Attack):
     if backend == "landlock" and landlock_version() < attack.since:
         pytest.skip(f"needs Landlock {attack.since}, and this kernel has {landlock_version()}")
     outcome = outcomes(backend, user)[attack.name]
-    expected = attack.bwrap if backend == "bwrap" else attack.landlock
+    expected = attack.landlock if backend == "landlock" else attack.bwrap
     if backend == "landlock" and attack.landlock_as_root and user == "as-started" and os.geteuid() == 0:
         expected = attack.landlock_as_root
     assert outcome["got_through"] == (expected != STOPPED), outcome

@@ -1,4 +1,4 @@
-"""What bubblewrap shows and covers, and the flags that it is started with."""
+"""What bubblewrap and the launcher of namespaces show and cover, and the flags that they are started with."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mlagentbench.sandbox import Interpreter, Job, Mount, Sandbox, bwrap, choose
 from mlagentbench.sandbox.launch import Channels
 
 
-@pytest.fixture
-def sandbox() -> Sandbox:
+@pytest.fixture(params=["bwrap", "namespaces"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     try:
-        return choose("bwrap")
+        return choose(request.param)
     except SandboxUnavailableError as error:
         pytest.skip(str(error))
 
 
 def flags(job: Job) -> list[str]:
     with (channels := Channels(status=2, control=None)).stack, channels.later:
-        return list(bwrap.plan(job, channels).argv)
+        return list(bwrap.plan(bwrap.executable(), job, channels).argv)
 
 
 def job_in(folder: Path) -> Job:

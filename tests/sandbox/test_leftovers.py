@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 from mlagentbench.sandbox import leftovers
+from mlagentbench.sandbox.temporary import pid_namespace
 
 
 def waiting_for_ever(mark: str) -> subprocess.Popen[bytes]:
@@ -18,13 +19,14 @@ def waiting_for_ever(mark: str) -> subprocess.Popen[bytes]:
 def test_only_processes_of_dead_harnesses_are_ended():
     dead = subprocess.Popen(["true"])
     dead.wait()
-    left = waiting_for_ever(f"mlagentbench-of-{dead.pid}")
+    left = waiting_for_ever(f"mlagentbench-of-{pid_namespace()}-{dead.pid}")
     ours = waiting_for_ever(leftovers.mark())
     foreign = waiting_for_ever("sh")
+    of_a_container = waiting_for_ever(f"mlagentbench-of-1-{dead.pid}")
     leftovers.end_stale.cache_clear()
     leftovers.end_stale()
     assert left.wait() == -signal.SIGKILL
-    for process in (ours, foreign):
+    for process in (ours, foreign, of_a_container):
         assert process.poll() is None
         process.kill()
         process.wait()

@@ -33,7 +33,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("backend", ["bwrap", "landlock"])
+@pytest.mark.parametrize("backend", ["bwrap", "namespaces", "landlock"])
 @pytest.mark.parametrize("way", WAYS)
 def test_no_child_can_be_started_to_work_unseen(tmp_path: Path, backend: str, way: str):
     ran = run(choose(backend), python(HIDES_ITS_WORK.format(start=WAYS[way]), tmp_path, one_process=True))
@@ -41,7 +41,7 @@ def test_no_child_can_be_started_to_work_unseen(tmp_path: Path, backend: str, wa
     assert "Operation not permitted" in ran.output
 
 
-@pytest.mark.parametrize("backend", ["bwrap", "landlock"])
+@pytest.mark.parametrize("backend", ["bwrap", "namespaces", "landlock"])
 def test_threads_work_and_their_time_is_counted(tmp_path: Path, backend: str):
     code = """
 import threading, time

@@ -219,7 +219,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_right_one():
 
 def test_every_backend_is_diagnosed_and_those_that_fail_say_why():
     findings = {finding.backend: finding for finding in diagnose()}
-    assert set(findings) == {"bwrap", "landlock", "docker", "podman", "apptainer"}
+    assert set(findings) == {"bwrap", "namespaces", "landlock", "docker", "podman", "apptainer"}
     for finding in findings.values():
         assert finding.detail.endswith(".") or not finding.works
         assert finding.detail

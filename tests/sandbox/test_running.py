@@ -18,7 +18,7 @@ from mlagentbench.errors import SandboxError, SandboxUnavailableError
 from mlagentbench.sandbox import Job, Sandbox, choose
 
 
-@pytest.fixture(params=["bwrap", "landlock", "none"])
+@pytest.fixture(params=["bwrap", "namespaces", "landlock", "none"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     try:
         return choose(request.param)

@@ -37,7 +37,7 @@ def endpoint() -> Iterator[int]:
         thread.join()
 
 
-@pytest.fixture(params=["bwrap", "landlock"])
+@pytest.fixture(params=["bwrap", "namespaces", "landlock"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     try:
         return choose(request.param)

@@ -35,7 +35,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.fixture(params=["bwrap", "landlock", "none"])
+@pytest.fixture(params=["bwrap", "namespaces", "landlock", "none"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     try:
         return choose(request.param)

@@ -1,4 +1,4 @@
-"""What works on this machine, and the one command that mends what does not."""
+"""What works on this machine, and the one command that fixes what does not."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from typing import Literal
 
 from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox import Finding, diagnose
+from mlagentbench.sandbox.choice import AUTOMATIC
 from mlagentbench.task.needs import KAGGLE_TOKENS, client_missing, kaggle_credentials, missing
 from mlagentbench.task.preparation import choose_variant
 from mlagentbench.task.registry import list_tasks
 from mlagentbench.units import format_size
 
 _ENOUGH_SPACE = 5 * 10**9
-_ISOLATING_BY_DEFAULT = ("bwrap", "landlock")
 
 State = Literal["works", "optional", "broken"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a run may need. `broken` is what must be mended before a run can be trusted; `optional` is
+    """One thing that a run may need. `broken` is what must be fixed before a run can be trusted; `optional` is
     something that only some tasks need."""
 
     name: str
     state: State
     detail: str
     command: str = ""
-    """What mends it; empty where nothing is wrong, or no one command would."""
+    """What fixes it; empty where nothing is wrong, or no one command would."""
 
 
 def doctor() -> list[Check]:
@@ -65,7 +65,7 @@ def _python() -> Check:
 
 def _sandboxes(findings: list[Finding]) -> Iterator[Check]:
     """One that isolates is enough; the others are there for those who want them."""
-    default = next((each for each in findings if each.works and each.backend in _ISOLATING_BY_DEFAULT), None)
+    default = next((each for each in findings if each.works and each.backend in AUTOMATIC), None)
     for finding in findings:
         name = f"sandbox {finding.backend}"
         if finding.works:

@@ -63,7 +63,7 @@ COMMANDS: dict[str, str] = {
     "audit": "Prove that tasks can be solved, score rightly and do not leak.",
     "new-task": "Start a task of your own.",
     "model": "Fetch and serve models that run on this machine, without a key.",
-    "doctor": "Tell what works on this machine, and what mends the rest.",
+    "doctor": "Tell what works on this machine, and what fixes the rest.",
 }
 """Each verb with what it does; `mlagentbench.cli.commands.<verb>` holds its `command`."""
 

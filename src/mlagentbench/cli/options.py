@@ -103,7 +103,8 @@ data_seed_option = option(
 python_option = option("--python", help="The interpreter for the sandbox, instead of one made for the task.")
 sandbox_option = option(
     "--sandbox",
-    help="Where agent code runs: auto, bwrap, landlock, docker, podman, apptainer; none gives no protection.",
+    help="Where agent code runs: auto, bwrap, namespaces, landlock, docker, podman, apptainer;"
+    " none gives no protection.",
 )
 service_network_option = option(
     "--network", type=click.Choice(["on", "off"]), default="off", show_default=True,

@@ -1,4 +1,5 @@
-"""bubblewrap: namespaces, a system-call filter, no capabilities; the default."""
+"""bubblewrap: namespaces, a system-call filter, no capabilities; the default. One plan serves every program that
+understands bubblewrap's flags: see `namespaces`."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
-from mlagentbench.sandbox import cgroup, leftovers, seccomp, services, view
+from mlagentbench.sandbox import cgroup, diagnosis, leftovers, seccomp, services, view
 from mlagentbench.sandbox.launch import (
     CONTROL_VARIABLE,
     NAMESPACE,
@@ -19,6 +21,7 @@ from mlagentbench.sandbox.launch import (
     Channels,
     Launch,
 )
+from mlagentbench.sandbox.outcome import SetupFailedError
 from mlagentbench.sandbox.process import Supervisor
 from mlagentbench.sandbox.spec import Job, OutputSink, Process, ResourceLimits, Result
 from mlagentbench.sandbox.started import Started
@@ -27,10 +30,20 @@ from mlagentbench.sandbox.temporary import temporary_folder
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 
 
+@dataclass(frozen=True)
+class Program:
+    """How the walls are made: a program that understands bubblewrap's flags of that version."""
+
+    command: tuple[str, ...]
+    version: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class BubblewrapSandbox:
     """Programs run in namespaces of their own, see an almost empty file system, and die with the harness."""
 
     name = "bwrap"
+    title = "bubblewrap"
     isolating = True
     own_network = True
 
@@ -49,30 +62,35 @@ class BubblewrapSandbox:
         return False
 
     def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
-        return Supervisor(plan, job, on_output, stdin).run()
+        return Supervisor(self._plan, job, on_output, stdin).run()
 
     def start(self, job: Job, on_output: OutputSink, *, talks: bool = True) -> Process:
-        return Started(plan, job, on_output, talks)
+        return Started(self._plan, job, on_output, talks)
 
     def check(self) -> None:
         """Raise SandboxUnavailableError unless it really works here, with the flags that are used."""
-        leftovers.end_stale()
-        reason = _failure()
+        self._program()
+        reason = _failure(self)
         if reason:
-            raise SandboxUnavailableError(f"bubblewrap does not work on this machine: {reason}")
+            raise SandboxUnavailableError(diagnosis.explain(self.title, reason, diagnosis.this_host()))
+
+    def _program(self) -> Program:
+        return executable()
+
+    def _plan(self, job: Job, channels: Channels) -> Launch:
+        return plan(self._program(), job, channels)
 
 
-def plan(job: Job, channels: Channels) -> Launch:
+def plan(program: Program, job: Job, channels: Channels) -> Launch:
     """The command line for one job."""
-    program, version = executable()
     environment = view.environment(job, home="/tmp/home", temporary="/tmp")
     descriptors = [channels.status]
     if channels.control is not None:
         environment[CONTROL_VARIABLE] = str(channels.control)
         descriptors.append(channels.control)
     filter_descriptor = channels.data(seccomp.filter_program(one_process=job.one_process))
-    argv = [str(program), *_NAMESPACES, *([] if job.network else ["--unshare-net"])]
-    if version >= (0, 8):
+    argv = [*program.command, *_NAMESPACES, *([] if job.network else ["--unshare-net"])]
+    if program.version >= (0, 8):
         argv += ["--disable-userns"]
     argv += ["--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1"]
     argv += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
@@ -81,7 +99,7 @@ def plan(job: Job, channels: Channels) -> Launch:
         descriptor = channels.data(content)
         descriptors.append(descriptor)
         argv += ["--ro-bind-data", str(descriptor), target]
-    argv += _devices(job, sized=version >= (0, 7))
+    argv += _devices(job, sized=program.version >= (0, 7))
     inner = services.wrap(job, channels)
     argv += _folders(job, inner.shown)
     argv += ["--chdir", view.WORKSPACE, "--remount-ro", "/"]
@@ -100,7 +118,7 @@ def plan(job: Job, channels: Channels) -> Launch:
 
 
 @cache
-def executable() -> tuple[Path, tuple[int, ...]]:
+def executable() -> Program:
     """bubblewrap and its version. Other programs of that name exist: it is believed only if it says who it
     is."""
     found = shutil.which("bwrap") or shutil.which("bwrap", path="/usr/bin:/usr/local/bin")
@@ -112,7 +130,7 @@ def executable() -> tuple[Path, tuple[int, ...]]:
     match = re.match(r"bubblewrap (\d+)\.(\d+)", told)
     if not match:
         raise SandboxUnavailableError(f"{found} is not bubblewrap: its --version says {told.strip()[:80]!r}.")
-    return Path(found), (int(match[1]), int(match[2]))
+    return Program((found,), (int(match[1]), int(match[2])))
 
 
 def _system(job: Job) -> list[str]:
@@ -192,13 +210,15 @@ def _make_mount_point(workspace: Path, place: str, source: Path) -> None:
 
 
 @cache
-def _failure() -> str:
+def _failure(sandbox: BubblewrapSandbox) -> str:
     """Why it does not work here, in one line; empty if it does."""
     limits = ResourceLimits(seconds=20, memory=1 << 28, processes=8, disk=1 << 24, files=100, output=1 << 16)
     said: list[bytes] = []
     with temporary_folder("check") as folder:
         try:
-            result = BubblewrapSandbox().run(Job(("true",), folder, limits), said.append)
+            result = sandbox.run(Job(("true",), folder, limits), said.append)
+        except SetupFailedError as error:
+            return error.words
         except SandboxError as error:
             return str(error)
     return "" if result.exit_status == 0 else b"".join(said).decode(errors="replace").strip() or repr(result)

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from mlagentbench.sandbox.spec import LimitReached, ResourceLimits
+from mlagentbench.sandbox.temporary import pid_namespace
 
 _PREFIX = "mlagentbench-"
 _numbers = itertools.count()
@@ -46,7 +47,7 @@ class Group:
         self, hierarchies: Hierarchies, limits: ResourceLimits, *, overhead: int, freezable: bool
     ) -> None:
         self._limits = limits
-        name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
+        name = f"{_own_prefix()}{next(_numbers)}"
         self._made: list[Path] = []
         try:
             self._unified = self._make(hierarchies.unified, name)
@@ -206,7 +207,7 @@ def _delegated(root: Path, own: str) -> Path | None:
 
 def _usable(folder: Path) -> Path | None:
     """`folder`, if a group can really be made there and removed again."""
-    probe = folder / f"{_PREFIX}{os.getpid()}-probe"
+    probe = folder / f"{_own_prefix()}probe"
     if not os.access(folder / "cgroup.procs", os.W_OK):
         return None
     try:
@@ -217,10 +218,14 @@ def _usable(folder: Path) -> Path | None:
     return folder
 
 
+def _own_prefix() -> str:
+    return f"{_PREFIX}{pid_namespace()}-{os.getpid()}-"
+
+
 def _remove_stale(folder: Path) -> None:
     for group in folder.glob(f"{_PREFIX}*"):
-        owner = group.name.removeprefix(_PREFIX).split("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
+        namespace, owner, *_ = [*group.name.removeprefix(_PREFIX).split("-"), ""]
+        if namespace == str(pid_namespace()) and not Path("/proc", owner).exists():
             try:
                 group.rmdir()
             except OSError:

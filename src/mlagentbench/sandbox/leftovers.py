@@ -12,12 +12,14 @@ import signal
 from functools import cache
 from pathlib import Path
 
-_MARK = re.compile(rb"mlagentbench-of-(\d+)")
+from mlagentbench.sandbox.temporary import pid_namespace
+
+_MARK = re.compile(rb"mlagentbench-of-(\d+)-(\d+)")
 
 
 def mark() -> str:
     """An argument by which a process is known to be of this harness."""
-    return f"mlagentbench-of-{os.getpid()}"
+    return f"mlagentbench-of-{pid_namespace()}-{os.getpid()}"
 
 
 @cache
@@ -32,7 +34,8 @@ def end_stale() -> None:
         if owner != os.geteuid() or not arguments[0].endswith(b"bwrap"):
             continue
         marks = [found for found in map(_MARK.fullmatch, arguments) if found]
-        if marks and not Path("/proc", marks[0][1].decode()).exists():
+        ours = marks and int(marks[0][1]) == pid_namespace()
+        if ours and not Path("/proc", marks[0][2].decode()).exists():
             try:
                 os.kill(int(folder.name), signal.SIGKILL)
             except ProcessLookupError:

@@ -8,11 +8,20 @@ import resource
 import signal
 from dataclasses import dataclass
 
+from mlagentbench.errors import SandboxError
 from mlagentbench.sandbox import limits
 from mlagentbench.sandbox.launch import Launch
 from mlagentbench.sandbox.watcher import Watcher
 
 _HIGHEST_SIGNAL = 64
+
+
+class SetupFailedError(SandboxError):
+    """The walls could not be made. `words` are the backend's own."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(f"The sandbox could not be set up: {words}. Run `mlagentbench doctor`.")
+        self.words = words
 
 
 @dataclass
@@ -65,9 +74,8 @@ def ending(told: Told, reaped: Reaped, launch: Launch) -> tuple[int | None, int 
 def cpu_seconds(told: Told, reaped: Reaped, watcher: Watcher) -> float:
     """The kernel forgets the time of processes that die with their namespace; then what was last seen
     counts."""
-    if told.cpu_seconds is not None:
-        return told.cpu_seconds
-    return max(reaped.usage.ru_utime + reaped.usage.ru_stime, watcher.cpu_seconds)
+    waited_for = reaped.usage.ru_utime + reaped.usage.ru_stime
+    return max(waited_for if told.cpu_seconds is None else told.cpu_seconds, watcher.cpu_seconds)
 
 
 def peak_memory(told: Told, reaped: Reaped, watcher: Watcher, own_peak: int) -> int:

@@ -19,6 +19,7 @@ from io import FileIO
 from mlagentbench.errors import SandboxError
 from mlagentbench.sandbox import cgroup, disk, limits, outcome
 from mlagentbench.sandbox.launch import GO, READY, Channels, Confinement, Handle, Planner
+from mlagentbench.sandbox.pidfd import open_pidfd, wait_readable
 from mlagentbench.sandbox.spec import Job, LimitReached, OutputSink, Result
 from mlagentbench.sandbox.tree import Descendants
 from mlagentbench.sandbox.watcher import Watcher
@@ -133,7 +134,7 @@ class Supervisor:
         self._deadline: float | None = self._started + _SETUP_SECONDS
         for end in inside:
             end.close()
-        self._exit = _pidfd(self._process.pid, self._stack)
+        self._exit = open_pidfd(self._process.pid, self._stack)
         if not self._launch.reports:
             self._meet(self._process.pid)
         for reader in (self._output, self._status, self._control, self._wake_reader):
@@ -174,7 +175,7 @@ class Supervisor:
 
     def _meet(self, root: int) -> None:
         """The first process inside is known by its number."""
-        descriptor = self._exit if root == self._process.pid else _pidfd(root, self._stack)
+        descriptor = self._exit if root == self._process.pid else open_pidfd(root, self._stack)
         self.handle = Handle(self._process.pid, root, descriptor)
 
     def _let_go(self) -> None:
@@ -343,7 +344,7 @@ class Supervisor:
         if not self._ended and self._stopping_since is None:
             self._stop(None)
         self._stdin.close()
-        if not self._ended and self._exit is not None and not _wait_readable(self._exit, _END_SECONDS):
+        if not self._ended and self._exit is not None and not wait_readable(self._exit, _END_SECONDS):
             self._kill()
         _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
@@ -355,7 +356,7 @@ class Supervisor:
             self._launch.confinement.end(self.handle)
             root = self.handle.root_descriptor
             if root is not None and root != self._exit:
-                _wait_readable(root, _END_SECONDS)
+                wait_readable(root, _END_SECONDS)
 
     def _drain_all(self) -> None:
         self._drain()
@@ -367,7 +368,7 @@ class Supervisor:
         engine_limit = self._launch.confinement.finish()
         if self._watcher is None:
             words = self._own_words.decode(errors="replace").strip() or "it ended without a word"
-            raise SandboxError(f"The sandbox could not be set up: {words}. Run `mlagentbench doctor`.")
+            raise outcome.SetupFailedError(words)
         exit_status, number = outcome.ending(self._told, self._reaped, self._launch)
         limit = self._limit or (self.group.reached() if self.group else None)
         if engine_limit == "memory":
@@ -383,18 +384,3 @@ class Supervisor:
             peak_memory=outcome.peak_memory(self._told, self._reaped, self._watcher, self._own_peak),
             output_bytes=self._written,
         )
-
-
-def _pidfd(pid: int, stack: ExitStack) -> int | None:
-    """A descriptor that becomes readable when the process ends; None on systems without."""
-    if not hasattr(os, "pidfd_open"):
-        return None
-    descriptor = os.pidfd_open(pid)
-    stack.callback(os.close, descriptor)
-    return descriptor
-
-
-def _wait_readable(descriptor: int, seconds: float) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(int(seconds * 1000)))

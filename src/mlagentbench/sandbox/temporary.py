@@ -20,7 +20,7 @@ def temporary_folder(kind: str, parent: str | None = None) -> Iterator[Path]:
     """A new folder, named after this process; removed afterwards, whatever a program has made of it."""
     where = parent or tempfile.gettempdir()
     remove_stale(where)
-    folder = Path(tempfile.mkdtemp(prefix=f"mlagentbench-{kind}-{_namespace()}-{os.getpid()}-", dir=where))
+    folder = Path(tempfile.mkdtemp(prefix=f"mlagentbench-{kind}-{pid_namespace()}-{os.getpid()}-", dir=where))
     try:
         yield folder
     finally:
@@ -32,7 +32,7 @@ def remove_stale(parent: str) -> None:
     """Remove what this user's harnesses left that are dead by now; once in a process."""
     for folder in Path(parent).glob("mlagentbench-*"):
         match = _NAME.fullmatch(folder.name)
-        if not match or int(match[1]) != _namespace() or _lives(int(match[2])):
+        if not match or int(match[1]) != pid_namespace() or _lives(int(match[2])):
             continue
         try:
             if folder.lstat().st_uid == os.geteuid():
@@ -52,7 +52,7 @@ def _lives(pid: int) -> bool:
 
 
 @cache
-def _namespace() -> int:
+def pid_namespace() -> int:
     """Process numbers mean something within one PID namespace only; containers may share a temporary folder."""
     try:
         return Path("/proc/self/ns/pid").stat().st_ino

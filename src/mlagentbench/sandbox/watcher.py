@@ -61,7 +61,10 @@ class Watcher:
         self.peak_memory = 0
         self.cpu_seconds = 0.0
         """Seen so far. The kernel forgets the time of processes that die with their namespace."""
+        self._cpu_at_start = 0.0
+        """What making the walls has cost."""
         self._members()
+        self._cpu_at_start, self.cpu_seconds = self.cpu_seconds, 0.0
         now = time.monotonic()
         self._pause = _FIRST_LOOK
         self.next_look = now + self._pause
@@ -101,7 +104,8 @@ class Watcher:
 
     def _members(self) -> list[Member]:
         members = self._tree.members()
-        self.cpu_seconds = max(self.cpu_seconds, sum(member.cpu_seconds for member in members))
+        spent = sum(member.cpu_seconds for member in members) - self._cpu_at_start
+        self.cpu_seconds = max(self.cpu_seconds, spent)
         self.peak_memory = max(self.peak_memory, max((member.resident for member in members), default=0))
         return members
 

@@ -36,7 +36,7 @@ def table() -> str:
         lines += [
             f"### {title}",
             "",
-            "| attack | bubblewrap | Landlock fallback | judged by |",
+            "| attack | bubblewrap, namespaces | Landlock fallback | judged by |",
             "|---|---|---|---|",
         ]
         lines += [f"| {a.name} | {a.bwrap} | {_on_landlock(a)} | {a.judge.how} |" for a in group]

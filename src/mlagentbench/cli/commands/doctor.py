@@ -10,7 +10,7 @@ from mlagentbench.cli import options as o
 @click.command("doctor")
 @o.json_option
 def command(as_json: bool) -> None:
-    """Tell what works on this machine, and what mends the rest.
+    """Tell what works on this machine, and what fixes the rest.
 
     The exit status is 1 if something that every run needs does not work.
     """
@@ -33,7 +33,7 @@ def command(as_json: bool) -> None:
         for check in checks:
             screen.line(marks[check.state], (f"{check.name:<{width}}", "name"), check.detail)
             if check.command:
-                screen.line((" " * (width + 2) + "mend it with: ", "dim"), check.command)
+                screen.line((" " * (width + 2) + "fix it with: ", "dim"), check.command)
         screen.line()
         if broken:
             screen.line(
