@@ -10,6 +10,9 @@ import pytest
 from model.servers import OpenAIWire, Server, answer, fail, hang, serving
 from support.providers import cache_with_shared_data, decision
 
+from mlagentbench.record.events import ModelCalled
+from mlagentbench.record.folder import RunFolder
+
 KEY = {"OPENAI_API_KEY": "sk-of-the-tests"}
 DEFAULTS = {"timeout": 600.0, "retries": 7, "patience": 900.0, "rpm": None, "tpm": None, "cache": False}
 
@@ -91,6 +94,10 @@ def test_a_run_gives_up_as_it_was_told_and_a_resumed_one_does_unless_it_is_told_
     assert count == 3
     (run,) = place.json("list", "--runs")
     assert run["summary"]["ended"] == "submitted" and run["summary"]["failed_calls"] == 2
+    events = RunFolder.open(run["folder"]).history().events
+    failed = [event for event in events if isinstance(event, ModelCalled) and event.error]
+    assert len(failed) == 2 and all(event.waited > 0 for event in failed), "calls that were given up"
+    assert run["summary"]["waited"] > sum(event.waited for event in failed)
     assert calls_of(run["folder"])["retries"] == 1, "what was asked first stays as it was asked"
 
 

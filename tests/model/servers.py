@@ -307,3 +307,36 @@ def other_json(handler: Handler) -> None:
 
 def empty(handler: Handler) -> None:
     answer("")(handler)
+
+
+def page(handler: Handler) -> None:
+    """A page for people, as a proxy or a wrong address gives it."""
+    handler.send(200, b"<!doctype html><html><body>Welcome</body></html>")
+
+
+def endless(status: int, *, sent: list[int]) -> Behaviour:
+    """Sends megabytes until the client hangs up, and says in `sent` how many."""
+
+    def behave(handler: Handler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.close_connection = True
+        sent.append(0)
+        try:
+            while sent[-1] < 500:
+                handler.wfile.write(b"x" * 1_000_000)
+                sent[-1] += 1
+        except OSError:
+            pass
+
+    return behave
+
+
+def packed(content: bytes, encoding: str = "gzip", status: int = 200) -> Behaviour:
+    return lambda handler: handler.send(status, content, [("Content-Encoding", encoding)])
+
+
+def redirect(location: str, status: int = 307) -> Behaviour:
+    return lambda handler: handler.send(status, b"", [("Location", location)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable, Sequence
 
 import openai
@@ -23,6 +25,7 @@ from mlagentbench.model.spec import Completion, Message, Sampling, Tool, ToolCal
 from mlagentbench.service.chat import MOST_TOKENS, ChatRefusedError, chat_site
 from mlagentbench.service.standin import LONGEST, StandIn, answer_to, take_apart
 from mlagentbench.service.web import Asked, Site
+from mlagentbench.service.words import without_marks, words
 
 Serve = Callable[[Site], Asker]
 TEXT = (
@@ -334,11 +337,66 @@ def test_the_stand_in_always_answers_and_always_the_same(text: str):
         take_apart(order + text)
 
 
-def test_the_stand_in_stays_quick_whatever_it_is_given():
-    import time
+def work_of(text: str) -> int:
+    """Calls of functions, in Python and in C, that an answer takes."""
+    calls = 0
 
-    started = time.process_time()
-    for text in ("1. a\n" * LONGEST, "word. " * LONGEST, "a" * LONGEST, "A. " * LONGEST, "\n\n" * LONGEST):
-        for order in ("Rank:\n", "Summarise:\n\n", "keywords:\n\n", "Question: word\n\n"):
-            answer_to(order + text)
-    assert time.process_time() - started < 20
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        answer_to(text)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def many(size: int) -> str:
+    """Different words, so many characters."""
+    return " ".join(f"w{number}x" for number in range(size))[:size]
+
+
+ORDERS = ("Rank:\n", "Which are relevant?\n", "Summarise:\n\n", "keywords:\n\n", "Tell me.\n", "Whether?\n\n")
+HARD = {
+    "a long question and many items": lambda size: (
+        f"Topic: {many(size // 2)}\n" + "\n".join(f"{n}. ice {n}" for n in range(size // 20))
+    ),
+    "a long question and many sentences": lambda size: (
+        f"Question: {many(size // 2)}\n\n" + "An A. " * (size // 12)
+    ),
+    "one item over and over": lambda size: "1. sea ice\n" * (size // 11),
+    "one item of many lines": lambda size: "1. sea\n" + "ice\n" * (size // 4),
+    "many questions": lambda size: "Question: ice?\n" * (size // 15),
+    "sentences": lambda size: "A. " * (size // 3),
+    "words": many,
+    "one word": lambda size: "a" * size,
+    "blank lines": lambda size: "\n" * size,
+}
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_the_work_of_the_stand_in_grows_with_the_length_of_the_message(text: str):
+    for order in ORDERS:
+        small, large = (work_of(order + HARD[text](size)) for size in (4_000, 32_000))
+        assert large <= 12 * small + 1_000, order
+        assert large <= 40 * 32_000, order
+
+
+def test_more_than_the_longest_message_is_not_looked_at():
+    assert work_of("Summarise:\n\n" + "An A. " * LONGEST) <= 1.1 * work_of(
+        ("Summarise:\n\n" + "An A. " * LONGEST)[:LONGEST]
+    )
+
+
+@given(st.text(st.sampled_from("a\u0301\u0316\u1dce\u0334\u0344é가ﬁ"), max_size=50))
+def test_no_run_of_accents_is_sorted(text: str):
+    import unicodedata
+
+    bare = without_marks(text)
+    assert not any(map(unicodedata.combining, bare))
+    longest = max((len(unicodedata.normalize("NFKD", each)) for each in bare), default=0)
+    runs = re.findall(r"[\u0300-\u036f\u1dc0-\u1dff]+", unicodedata.normalize("NFKD", bare))
+    assert all(len(run) < longest for run in runs), "each is of one character"
+    assert words(text) == words(bare)

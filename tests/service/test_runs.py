@@ -20,6 +20,7 @@ from mlagentbench.model.errors import ModelError, UnavailableError
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool, Usage
 from mlagentbench.record.events import LimitHit, ModelCalled, StepTaken
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.service.refusing import ChatRefusedError
 
 ASK = "import tool\nprint(tool.ask('Question %d'))\n"
 ERROR = """
@@ -285,3 +286,26 @@ def test_a_run_without_a_model_has_the_stand_in(task: Path, runs: Path):
 def test_a_task_that_offers_no_chat_says_so_in_its_record(tiny_task: Path, runs: Path):
     env = make(tiny_task, runs=runs, chat="model", models=ModelChoice(act="counting/model"))
     assert env._setup.request(None).chat == ""
+
+
+def test_the_stand_in_works_on_nothing_between_steps(opened: Callable[..., Environment], model: Counting):
+    env = opened(chat="stand-in")
+    asking = """
+import json, threading, tool, urllib.error
+answers = []
+def ask():
+    while len(answers) < 1000:
+        try:
+            answers.append(tool.ask("Summarise: It rains."))
+        except OSError as error:
+            answers.append(str(error))
+thread = threading.Thread(target=ask, daemon=True)
+thread.start()
+while not answers: pass
+"""
+    assert env.step(repl(asking)).ok
+    gate = env._run.bench.offering._gate
+    assert not gate.asking, "the step is over when its last request is answered"
+    with pytest.raises(ChatRefusedError, match="step that asked this is over"):
+        gate([Message(role="user", content="Summarise: It rains.")], Sampling())
+    assert "It rains." in env.step(repl("print(answers[0])")).text

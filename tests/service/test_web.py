@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -169,3 +170,39 @@ def test_nothing_is_left_when_it_is_over(tmp_path: Path):
     with pytest.raises(ConnectionRefusedError):
         asker.connect()
     assert set(threading.enumerate()) == before
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun():
+    """The threads are busy, so that a request waits for one; then its client hangs up."""
+    begun: list[str] = []
+    busy = threading.Semaphore(0)
+    free = threading.Event()
+
+    def answer(asked: Asked) -> Answered:
+        begun.append(asked.path)
+        if asked.path == "/busy":
+            busy.release()
+            free.wait(60)
+        return Answered(200, b"", "text/plain")
+
+    with Server() as server, ExitStack() as stack:
+        port = server.on_port(Site(answer, error_json))
+
+        def ask(path: str) -> socket.socket:
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            client.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+            return client
+
+        for _ in range(web._THREADS):
+            ask("/busy")
+            assert busy.acquire(timeout=60)
+        ask("/left").close()
+        last = ask("/waits")
+        (_, pool) = server._pools[0]
+        while pool._work_queue.qsize() < 2:
+            time.sleep(0.01)
+        while server._open > web._THREADS + 1:
+            time.sleep(0.01)
+        free.set()
+        assert last.recv(100)
+    assert "/waits" in begun and "/left" not in begun

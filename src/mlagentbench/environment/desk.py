@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlagentbench.errors import UsageError
 from mlagentbench.model import errors
+from mlagentbench.model.bounds import bounded
 from mlagentbench.model.errors import ModelError
 from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool, Usage
 from mlagentbench.record.events import ModelCalled, ModelRole
@@ -187,10 +189,13 @@ class Desk:
     def _call(self, role: ModelRole, model: Model, name: str, request: Request) -> ModelCalled:
         completion: Completion | None = None
         error = kind = ""
+        waited, begun = 0.0, time.monotonic()
         try:
-            completion = model.complete(request.messages, request.sampling, request.tools)
+            said = model.complete(request.messages, request.sampling, request.tools)
+            completion = bounded(said, request.messages, request.sampling, request.tools)
         except ModelError as failure:
             error, kind = str(failure), type(failure).__name__
+            waited = time.monotonic() - begun
         return ModelCalled(
             role=role,
             model=model.name,
@@ -198,6 +203,7 @@ class Desk:
             completion=completion,
             error=error,
             error_kind=kind,
+            waited=waited,
             cost=self._price(model.name, completion.usage) if completion else None,
             inside=self._inside(role),
             elapsed=self._elapsed(),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from mlagentbench.environment.desk import Desk
 from mlagentbench.model.redaction import Redaction
@@ -13,18 +13,15 @@ from mlagentbench.record.request import RunLimits
 from mlagentbench.service.offering import Offer, Offered
 
 
-class Chat:
-    """The run's own model behind the chat endpoint: every request is recorded and counted as a call inside the action.
+class Gate:
+    """Lets requests of programs pass while an action is performed, and at no other time.
 
-    It answers while an action is being performed, and at no other time; an action is over when every request that was
-    passed on to the model is answered. So no call is missing from the record, and none belongs to no step. Only for a
-    program that goes on over several steps, an answer may come in a later step than its question.
+    An action is over when every request that passed is answered. So nothing is worked on between steps, no call is
+    missing from the record, and none belongs to no step. Only for a program that goes on over several steps, an answer
+    may come in a later step than its question.
     """
 
-    def __init__(self, desk: Desk, limits: RunLimits, redaction: Redaction) -> None:
-        self._desk = desk
-        self._redaction = redaction
-        self._limits = limits
+    def __init__(self) -> None:
         self._changed = threading.Condition()
         self._open = False
         self._asking = 0
@@ -45,29 +42,52 @@ class Chat:
         """Whether a request is under way that `close` would wait for."""
         return self._asking > 0
 
-    def __call__(
-        self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
-    ) -> Completion:
-        """Called by threads of the service, several at once. A secret that the program was given goes nowhere."""
-        self._enter(with_tools=bool(tools))
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """For one request; called by threads of the service, several at once."""
+        with self._changed:
+            if not self._open:
+                from mlagentbench.service.refusing import ChatRefusedError
+
+                raise ChatRefusedError("The step that asked this is over.", 503, "server_error")
+            self._asking += 1
         try:
-            messages = [self._redaction.said(message) for message in messages]
-            tools = [self._redaction.said(tool) for tool in tools]
-            return self._desk.complete("tool", messages, sampling, tools)
+            yield
         finally:
             with self._changed:
                 self._asking -= 1
                 self._changed.notify_all()
 
-    def _enter(self, with_tools: bool) -> None:
+
+class StandInChat(Gate):
+    """The stand-in behind the chat endpoint."""
+
+    def __call__(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        from mlagentbench.service.standin import StandIn
+
+        with self.passing():
+            return StandIn()(messages, sampling)
+
+
+class Chat(Gate):
+    """The run's own model behind the chat endpoint. Each request is recorded and counted as a call of the action, and a
+    secret that the program was given goes nowhere."""
+
+    def __init__(self, desk: Desk, limits: RunLimits, redaction: Redaction) -> None:
+        super().__init__()
+        self._desk = desk
+        self._redaction = redaction
+        self._limits = limits
+
+    def __call__(
+        self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Completion:
         from mlagentbench.service.refusing import ChatRefusedError
 
         model = self._desk.model("tool")
-        if with_tools and not model.speaks_tools:
+        if tools and not model.speaks_tools:
             raise ChatRefusedError(f"{model.name} has no native tool calling; ask it in text.")
-        with self._changed:
-            if not self._open:
-                raise ChatRefusedError("The step that asked this is over.", 503, "server_error")
+        with self.passing():
             used = {
                 "tokens": (self._desk.tokens, self._limits.tokens),
                 "dollars": (self._desk.cost, self._limits.cost),
@@ -76,7 +96,9 @@ class Chat:
                 if limit is not None and spent >= limit:
                     words = f"The run has used up its limit of {limit:g} {name} for models."
                     raise ChatRefusedError(words, 429, "insufficient_quota", "insufficient_quota")
-            self._asking += 1
+            messages = [self._redaction.said(message) for message in messages]
+            tools = [self._redaction.said(tool) for tool in tools]
+            return self._desk.complete("tool", messages, sampling, tools)
 
 
 class Offering:
@@ -85,26 +107,26 @@ class Offering:
     def __init__(self, offer: Offer, chat: Chat | None = None) -> None:
         self._offer = offer
         self._chat = chat
+        self._stand_in = StandInChat()
+        self._gate: Gate = chat or self._stand_in
         self._stack = ExitStack()
         self._offered: Offered | None = None
 
     def get(self) -> Offered:
         if self._offered is None:
-            self._offered = self._stack.enter_context(self._offer.open(self._chat))
+            self._offered = self._stack.enter_context(self._offer.open(self._chat, self._stand_in))
         return self._offered
 
     def begin(self) -> None:
         """A step begins: from now on, requests belong to it."""
-        if self._chat is not None:
-            self._chat.open()
+        self._gate.open()
 
     @property
     def asking(self) -> bool:
         return self._chat is not None and self._chat.asking
 
     def end(self) -> None:
-        if self._chat is not None:
-            self._chat.close()
+        self._gate.close()
 
     def close(self) -> None:
         self._stack.close()

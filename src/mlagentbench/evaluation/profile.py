@@ -245,7 +245,7 @@ def _times(events: Sequence[Event], summary: Summary) -> Times | None:
     for event in events:
         if isinstance(event, ModelCalled):
             if event.completion is None:
-                waiting += max(0.0, event.elapsed - last)
+                waiting += event.waited or max(0.0, event.elapsed - last)
             else:
                 model += event.completion.latency
                 waiting += event.completion.waited

@@ -15,8 +15,8 @@ from mlagentbench.model.hosted import (
     RequestFailedError,
     ToolNames,
     as_object,
-    http_client,
 )
+from mlagentbench.model.http_client import connection_fault, http_client
 from mlagentbench.model.keys import need_key
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
@@ -94,10 +94,7 @@ class AnthropicModel(HostedModel):
                 Fault(words, response.status_code, retry_after(response.headers))
             ) from None
         except anthropic.APIConnectionError as error:
-            cause = error.__cause__
-            raise RequestFailedError(
-                Fault(f"{type(cause).__name__}: {cause}" if cause else str(error))
-            ) from None
+            raise RequestFailedError(connection_fault(error)) from None
         return _answer(raw.http_response.content, names)
 
     def _body(
@@ -209,7 +206,7 @@ def _answer(content: bytes, names: ToolNames) -> Answer:
     except ValidationError as error:
         said = content[-80:].decode("utf-8", "replace")
         raise RequestFailedError(
-            Fault(f"what it sent is not a message ({error.errors()[0]['msg']}): {said!r}")
+            Fault(f"what it sent is not a message ({error.errors()[0]['msg']}): {said!r}", kind="unreadable")
         ) from None
     usage = reply.usage
     read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from mlagentbench.errors import MLAgentBenchError
+
+LONGEST_WAIT = 365 * 86_400.0
+"""Seconds. What a provider asks for beyond this counts as this."""
 
 
 class ModelError(MLAgentBenchError):
@@ -13,7 +18,7 @@ class ModelError(MLAgentBenchError):
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after = _bounded(retry_after)
 
 
 class TooLongError(ModelError):
@@ -40,5 +45,17 @@ class BadCredentialsError(ModelError):
     """The key is missing, wrong, or may not use this model."""
 
 
+class UnusableReplyError(ModelError):
+    """What came back is not used: it is too large, packed in a way that was not asked for, or sends us to another
+    server."""
+
+
 class ScriptEndedError(ModelError):
     """A scripted model was asked for more than its script holds, or a person who is the model went away."""
+
+
+def _bounded(seconds: float | None) -> float | None:
+    """A wait that can be computed with, whatever the provider wrote; None where it wrote no number."""
+    if seconds is None or math.isnan(seconds):
+        return None
+    return min(max(seconds, 0.0), LONGEST_WAIT)

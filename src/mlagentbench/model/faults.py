@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import email.utils
+import math
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from mlagentbench.model.errors import (
     BadCredentialsError,
@@ -15,6 +17,7 @@ from mlagentbench.model.errors import (
     RefusedError,
     TooLongError,
     UnavailableError,
+    UnusableReplyError,
 )
 from mlagentbench.model.keys import redact
 
@@ -54,17 +57,21 @@ _LONGEST_QUOTE = 500
 
 @dataclass(frozen=True)
 class Fault:
-    """What came back from a request that failed; `status` is None where nothing did."""
+    """What came back from a request that failed; `status` is None where nothing did, or nothing that can be read."""
 
     words: str
     status: int | None = None
     retry_after: float | None = None
+    kind: Literal["", "unreachable", "unreadable", "unusable"] = ""
+    """Without a status: no server is there; the reply is none of a model; the reply is not to be used."""
 
 
 def error_of(fault: Fault, model: str, key_variable: str) -> ModelError:
     """The typed error of `fault`, in the provider's own words without any key, and what to do about it."""
     words = quote(fault.words)
     status = fault.status
+    if fault.kind == "unusable":
+        return UnusableReplyError(f"The reply of {model} was refused: {words}.")
     if status is None:
         return UnavailableError(f"{model} did not answer: {words}.")
     if status in (401, 403) or (status == 400 and _BAD_KEY.search(fault.words)):
@@ -106,9 +113,9 @@ def refused_setting(words: str, settings: Mapping[str, tuple[str, ...]]) -> str 
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that response headers ask us to wait: a number, milliseconds, or a date."""
+    """The seconds that response headers ask us to wait: a number, milliseconds, or a date; None where they do not."""
     if milliseconds := _number(headers.get("retry-after-ms")):
-        return milliseconds / 1000
+        return max(0.0, milliseconds / 1000)
     value = headers.get("retry-after")
     if value is None:
         return None
@@ -116,7 +123,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, seconds)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):  # what is no date, and a year that no clock has
         return None
 
 
@@ -134,6 +141,7 @@ def quote(words: str) -> str:
 
 def _number(text: str | None) -> float | None:
     try:
-        return float(text) if text is not None else None
+        number = float(text) if text is not None else None
     except ValueError:
         return None
+    return None if number is None or math.isnan(number) else number

@@ -15,8 +15,8 @@ from mlagentbench.model.hosted import (
     RequestFailedError,
     ToolNames,
     as_object,
-    http_client,
 )
+from mlagentbench.model.http_client import connection_fault, http_client
 from mlagentbench.model.keys import need_key
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
@@ -89,10 +89,10 @@ class GoogleModel(HostedModel):
         except errors.APIError as error:
             raise RequestFailedError(_fault(error)) from None
         except httpx2.HTTPError as error:
-            raise RequestFailedError(Fault(f"{type(error).__name__}: {error}")) from None
+            raise RequestFailedError(connection_fault(error)) from None
         except ValueError as error:
             raise RequestFailedError(
-                Fault(f"what it sent cannot be read, perhaps cut off: {error}")
+                Fault(f"what it sent cannot be read, perhaps cut off: {error}", kind="unreadable")
             ) from None
         return _answer(reply, names)
 

@@ -8,18 +8,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mlagentbench.model.bounds import bounded
 from mlagentbench.model.errors import RefusedError, UnavailableError
 from mlagentbench.model.faults import Fault, error_of, quote, refused_setting
+from mlagentbench.model.http_client import ReplyRefusedError, connection_fault
 from mlagentbench.model.keys import without_keys
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
 
-if TYPE_CHECKING:
-    import httpx2
-
-CONNECT_TIMEOUT = 20.0
+_LONGEST_NAME = 200
+"""Characters of what a server calls its model."""
 
 
 class RequestFailedError(Exception):
@@ -88,8 +88,11 @@ class HostedModel(ABC):
                 answer = self._ask(messages, sampling, tools)
                 break
             except RequestFailedError as failure:
-                self._leave_out_or_raise(failure.fault, sampling, tools)
-                begun = time.monotonic()
+                fault = failure.fault
+            except ReplyRefusedError as refused:
+                fault = connection_fault(refused)
+            self._leave_out_or_raise(fault, sampling, tools)
+            begun = time.monotonic()
         ended = time.monotonic()
         said, answer = answer, _without_keys(answer)
         text, was_cut = cut_at(answer.text, sampling.stop)
@@ -108,16 +111,17 @@ class HostedModel(ABC):
             notes.append(
                 f"All of the {sampling.max_tokens} output tokens went into hidden reasoning; give it a larger budget."
             )
-        return Completion(
+        completion = Completion(
             text=text,
             tool_calls=answer.tool_calls,
             usage=answer.usage,
             stop_reason=stop_reason,
-            model=answer.model or self._options.name,
+            model=(answer.model or self._options.name)[:_LONGEST_NAME],
             latency=ended - begun,
             waited=begun - started,
             notes=tuple(notes),
         )
+        return bounded(completion, messages, sampling, tools)
 
     def _leave_out_or_raise(self, fault: Fault, sampling: Sampling, tools: Sequence[Tool]) -> None:
         error = error_of(fault, self.name, self.key_variable)
@@ -199,35 +203,3 @@ def as_object(arguments: str) -> dict[str, Any]:
     except ValueError:
         value = None
     return value if isinstance(value, dict) else {"arguments": arguments}
-
-
-def http_client(timeout: float) -> httpx2.Client:
-    """A client in which a whole reply, and not only each read of it, must arrive within `timeout` seconds.
-
-    Servers that keep a connection alive with a byte now and then would otherwise hold a run for ever.
-    """
-    import httpx2
-
-    class Until(httpx2.SyncByteStream):
-        def __init__(self, stream: httpx2.SyncByteStream) -> None:
-            self._stream = stream
-            self._end = time.monotonic() + timeout
-
-        def __iter__(self) -> Iterator[bytes]:
-            for chunk in self._stream:
-                if time.monotonic() > self._end:
-                    raise httpx2.ReadTimeout(f"The reply did not end within {timeout:g} seconds.")
-                yield chunk
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def watch(response: httpx2.Response) -> None:
-        if isinstance(response.stream, httpx2.SyncByteStream):
-            response.stream = Until(response.stream)
-
-    return httpx2.Client(
-        timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
-        follow_redirects=True,
-        event_hooks={"response": [watch]},
-    )

@@ -44,7 +44,11 @@ class HumanModel:
         text, _ = cut_at(self._typed(), sampling.stop)
         self._shown = list(messages)
         return Completion(
-            text=text, usage=Usage(), stop_reason="stop", model=self.name, latency=time.monotonic() - begun
+            text=text,
+            usage=Usage(estimated=True),
+            stop_reason="stop",
+            model=self.name,
+            latency=time.monotonic() - begun,
         )
 
     def _typed(self) -> str:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from mlagentbench.model.errors import ModelError
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
-
-_CHARACTERS_A_TOKEN = 4
+from mlagentbench.model.tokens import estimate_prompt
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Limited:
     def complete(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
     ) -> Completion:
-        expected = _estimate(messages, tools) + sampling.max_tokens
+        expected = estimate_prompt(messages, tools) + sampling.max_tokens
         wait = self._bucket.take(1, expected)
         if wait > 0:
             self._sleep(wait)
@@ -97,14 +96,6 @@ def bucket_for(folder: Path, model: str, base_url: str | None, rates: Rates) -> 
     digest = hashlib.sha256(f"{model}@{base_url or ''}".encode()).hexdigest()[:12]
     readable = re.sub(r"[^A-Za-z0-9.-]+", "-", model)[-60:]
     return Bucket(folder / "limits" / f"{readable}-{digest}.json", rates)
-
-
-def _estimate(messages: Sequence[Message], tools: Sequence[Tool]) -> float:
-    characters = sum(
-        len(message.content) + sum(len(c.arguments) for c in message.tool_calls) for message in messages
-    )
-    characters += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in tools)
-    return characters / _CHARACTERS_A_TOKEN
 
 
 def _levels(text: str) -> dict[str, tuple[float, float]]:

@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from mlagentbench.model.faults import Fault, retry_after
-from mlagentbench.model.hosted import Answer, HostedModel, RequestFailedError, ToolNames, http_client
+from mlagentbench.model.hosted import Answer, HostedModel, RequestFailedError, ToolNames
+from mlagentbench.model.http_client import connection_fault, http_client
 from mlagentbench.model.keys import Key, find_key, need_key
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
@@ -104,7 +105,7 @@ class OpenAIModel(HostedModel):
                 Fault(_words(error), response.status_code, retry_after(response.headers))
             ) from None
         except openai.APIConnectionError as error:
-            raise RequestFailedError(Fault(_words_of_connection(error))) from None
+            raise RequestFailedError(connection_fault(error)) from None
         return _answer(raw.http_response.content, names)
 
     def _body(
@@ -203,13 +204,13 @@ def _answer(content: bytes, names: ToolNames) -> Answer:
     try:
         reply = _ChatCompletion.model_validate_json(content)
     except ValidationError as error:
-        raise RequestFailedError(Fault(_what_came_instead(content, error))) from None
+        raise RequestFailedError(Fault(_what_came_instead(content, error), kind="unreadable")) from None
     if reply.error:
         status = reply.error.code if isinstance(reply.error.code, int) else None
         raise RequestFailedError(Fault(reply.error.message, status))
     if not reply.choices:
         said = content[:200].decode("utf-8", "replace")
-        raise RequestFailedError(Fault(f"what it sent is not a chat completion: {said!r}"))
+        raise RequestFailedError(Fault(f"what it sent is not a chat completion: {said!r}", kind="unreadable"))
     choice = reply.choices[0]
     calls = tuple(
         ToolCall(
@@ -291,11 +292,6 @@ def _words(error: Any) -> str:
     return " ".join(
         f"[{part}]" if index else str(part) for index, part in enumerate(parts) if isinstance(part, str)
     )
-
-
-def _words_of_connection(error: Exception) -> str:
-    cause = error.__cause__
-    return f"{error} ({type(cause).__name__}: {cause})" if cause else str(error)
 
 
 def _what_came_instead(content: bytes, error: ValidationError) -> str:

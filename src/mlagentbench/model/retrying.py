@@ -101,9 +101,8 @@ class Retrying:
 
     def _wait(self, error: ModelError, failed: int) -> float:
         patience = self._patience
-        own = min(patience.longest, patience.first * float(2 ** (failed - 1))) * (
-            1 - patience.jitter * self._chance()
-        )
+        doubled = patience.first * 2.0 ** min(failed - 1, 60)
+        own = min(patience.longest, doubled) * (1 - patience.jitter * self._chance())
         return max(own, error.retry_after or 0.0)
 
     def _enough(self, error: ModelError, wait: float, failed: int, slept: float) -> str:

@@ -55,10 +55,25 @@ class Usage(_Kept):
     """Of the input, newly put into the provider's cache."""
     reasoning: int = 0
     """Of the output, thoughts that are not in the text."""
+    estimated: bool = False
+    """Whether any of it was counted here from the text, because the provider's own count is missing or wrong."""
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return (self.input, self.output, self.cached, self.cache_written, self.reasoning)
 
     def __add__(self, other: Usage) -> Usage:
-        mine, theirs = self.model_dump(), other.model_dump()
-        return Usage(**{name: mine[name] + theirs[name] for name in mine})
+        read, written, cached, cache_written, reasoning = map(
+            sum, zip(self.counts, other.counts, strict=True)
+        )
+        return Usage(
+            input=read,
+            output=written,
+            cached=cached,
+            cache_written=cache_written,
+            reasoning=reasoning,
+            estimated=self.estimated or other.estimated,
+        )
 
 
 class Sampling(_Kept):

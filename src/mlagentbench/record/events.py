@@ -77,6 +77,8 @@ class ModelCalled(_Event):
     error: str = ""
     error_kind: str = ""
     """The name of the error's type, so that a replay meets the same one."""
+    waited: float = 0.0
+    """Seconds that a call took which brought an error; those of one that was answered are in its completion."""
     cost: float | None = None
     """In US dollars; None where the price is not known."""
     inside: bool = False

@@ -270,7 +270,7 @@ class _Telling:
         request = self._asked(call.request)
         base = self._base(call.time, call.elapsed)
         answer = call.completion
-        spent = answer.latency + answer.waited if answer else 0.0
+        spent = answer.latency + answer.waited if answer else call.waited
         return ModelEvent(
             model=call.model or "unknown",
             role=call.role,
@@ -297,6 +297,7 @@ class _Telling:
 
     def _count(self, call: ModelCalled) -> None:
         self._turns += call.role == "act" and not call.inside
+        self._waited += call.waited
         if call.completion is not None:
             self._waited += call.completion.waited
             usage = usage_of(call.completion, call.cost)

@@ -12,7 +12,7 @@ from mlagentbench.errors import TaskError, UsageError
 from mlagentbench.sandbox import Service
 
 if TYPE_CHECKING:
-    from mlagentbench.service.chat import ToolAnswerer
+    from mlagentbench.service.chat import Answerer, ToolAnswerer
     from mlagentbench.service.web import Site
 
 Index = Literal["services", "grading"]
@@ -68,18 +68,20 @@ class Offer:
             )
 
     @contextmanager
-    def open(self, answerer: ToolAnswerer | None = None) -> Iterator[Offered]:
-        """Put up all of it until the end. Without an `answerer`, the stand-in answers chats."""
+    def open(
+        self, answerer: ToolAnswerer | None = None, stand_in: Answerer | None = None
+    ) -> Iterator[Offered]:
+        """Put up all of it until the end. Without an `answerer`, `stand_in` answers chats."""
         if not self.names:
             yield Offered()
             return
         self.check()
         from mlagentbench.service.host import offered
 
-        with offered(self._sites(answerer), own_network=self.own_network) as found:
+        with offered(self._sites(answerer, stand_in), own_network=self.own_network) as found:
             yield found
 
-    def _sites(self, answerer: ToolAnswerer | None) -> dict[str, Site]:
+    def _sites(self, answerer: ToolAnswerer | None, stand_in: Answerer | None) -> dict[str, Site]:
         sites: dict[str, Site] = {}
         if "papers" in self.names:
             sites["papers"] = self._papers()
@@ -87,7 +89,7 @@ class Offer:
             from mlagentbench.service.chat import chat_site
             from mlagentbench.service.standin import StandIn
 
-            sites["chat"] = chat_site(answerer or StandIn(), answerer if self.tools else None)
+            sites["chat"] = chat_site(answerer or stand_in or StandIn(), answerer if self.tools else None)
         return sites
 
     def _papers(self) -> Site:

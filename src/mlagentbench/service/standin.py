@@ -117,9 +117,8 @@ def answer_to(message: str) -> str:
     if parts.items and said("rank"):
         return _numbers(_ranked(parts)[: _wanted(order, len(parts.items))], as_json)
     if parts.items and said("relevant", "choose", "select", "pick", "which"):
-        chosen = [
-            number for number in _ranked(parts) if _share(parts.question, parts.items[number]) >= _THIRD
-        ]
+        asked = set(_terms(parts.question))
+        chosen = [number for number in _ranked(parts) if _share(asked, parts.items[number]) >= _THIRD]
         return _numbers(chosen[: _wanted(order, len(chosen))], as_json)
     if said("yes", "whether"):
         return _verdict(parts, as_json)
@@ -135,22 +134,23 @@ def answer_to(message: str) -> str:
 
 def take_apart(message: str) -> Parts:
     """The instruction, the question, the items and the text of a message."""
-    items: dict[int, str] = {}
+    lines_of: dict[int, list[str]] = {}
     question: list[str] = []
     rest: list[str] = []
     current: int | None = None
     for line in message.splitlines():
-        if (item := _ITEM.match(line)) and len(items) < _MOST_ITEMS:
+        if (item := _ITEM.match(line)) and len(lines_of) < _MOST_ITEMS:
             current = int(item[1] or item[2])
-            items[current] = f"{items[current]} {item[3]}" if current in items else item[3]
+            lines_of.setdefault(current, []).append(item[3])
         elif asked := _QUESTION.match(line):
             current = None
             question.append(asked[1])
         elif current is not None and line.strip():
-            items[current] += f" {line.strip()}"
+            lines_of[current].append(line.strip())
         else:
             current = None
             rest.append(line)
+    items = {number: " ".join(lines) for number, lines in lines_of.items()}
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", "\n".join(rest)) if part.strip()]
     instruction, others = (paragraphs[0], paragraphs[1:]) if paragraphs else ("", [])
     if not others and ":" in instruction:
@@ -169,15 +169,16 @@ def _terms(text: str) -> list[str]:
     return [word for word in content_words(text) if word not in _FILLER]
 
 
-def _share(question: str, text: str) -> float:
-    """The part of the question's words that the text holds."""
-    asked = set(_terms(question))
-    return len(asked & set(_terms(text))) / len(asked) if asked else 0.0
+def _share(asked: set[str], text: str) -> float:
+    """The part of the words that were asked for which the text holds."""
+    if not asked:
+        return 0.0
+    return len({word for word in _terms(text) if word in asked}) / len(asked)
 
 
 def _ranked(parts: Parts) -> list[int]:
     asked = set(_terms(parts.question))
-    held = {number: asked & set(_terms(text)) for number, text in parts.items.items()}
+    held = {number: {word for word in _terms(text) if word in asked} for number, text in parts.items.items()}
     often = Counter(word for found in held.values() for word in found)
     score = {
         number: sum(math.log(1 + len(held) / often[word]) for word in sorted(found))
@@ -194,7 +195,7 @@ def _wanted(instruction: str, default: int) -> int:
 
 
 def _verdict(parts: Parts, as_json: bool) -> str:
-    holds = _share(parts.question, parts.text) >= _THIRD
+    holds = _share(set(_terms(parts.question)), parts.text) >= _THIRD
     return json.dumps(holds) if as_json else "yes" if holds else "no"
 
 
@@ -229,7 +230,8 @@ def _answering(parts: Parts) -> list[str]:
     sentences = _sentences(parts.text)
     if parts.question == parts.instruction or not sentences:
         return _central(parts.text, 2)
-    share = [_share(parts.question, sentence) for sentence in sentences]
+    asked = set(_terms(parts.question))
+    share = [_share(asked, sentence) for sentence in sentences]
     best = sorted(range(len(sentences)), key=lambda place: (-share[place], place))[:2]
     return [sentences[place] for place in sorted(best)]
 

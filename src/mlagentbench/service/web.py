@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from mlagentbench.errors import SandboxError
@@ -161,13 +162,28 @@ class Server:
             return site.refuse(error.status, str(error))
         except TimeoutError:
             return site.refuse(408, f"The request was not whole after {READ_SECONDS:g} seconds.")
-        answering = self._loop.run_in_executor(pool, site.answer, asked)
+        job = pool.submit(site.answer, asked)
+        answering = asyncio.wrap_future(job)
+        more = asyncio.ensure_future(_more(reader))
+        both: list[asyncio.Future[Any]] = [answering, more]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if more.done() and not more.result() and job.cancel():
+            raise ConnectionResetError("The client hung up before anybody began to answer.")
+        more.cancel()
         await asyncio.wait([answering])
         if (failure := answering.exception()) is not None:
             context = {"message": f"A service failed at {asked.method} {asked.path!r}", "exception": failure}
             self._loop.call_exception_handler(context)
             return site.refuse(500, "The service failed. This is a defect of it.")
         return answering.result()
+
+
+async def _more(reader: asyncio.StreamReader) -> bool:
+    """Whether the client sends something after its request, which is ignored, rather than hanging up."""
+    try:
+        return bool(await reader.read(1))
+    except ConnectionError:
+        return False
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked:

@@ -45,7 +45,7 @@ class _KeepingKeys(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> urllib.request.Request | None:
         request = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
-        if request is not None and request.host != req.host:
+        if request is not None and (request.type, request.host) != (req.type, req.host):
             request.headers.pop("Authorization", None)
             request.headers.pop("Cookie", None)
         return request
