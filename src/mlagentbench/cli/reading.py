@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import shlex
 import time
@@ -33,6 +32,7 @@ from mlagentbench.record.summary import read_summary
 from mlagentbench.units import format_duration, format_size
 from mlagentbench.workspace import Change, Entry, Store, diff, materialise
 from mlagentbench.workspace import read as read_snapshot
+from mlagentbench.workspace.text_diff import text_diff
 
 _LARGEST_DIFF = 1_000_000
 _LONGEST_DIFF = 200
@@ -186,7 +186,7 @@ def diff_lines(store: Store, before: str, after: str) -> Iterator[str]:
 
 def change_lines(store: Store, before: str, after: str, change: Change) -> Iterator[str]:
     """One of these changes."""
-    old, new = _lines(store, before, change.before), _lines(store, after, change.after)
+    old, new = _text(store, before, change.before), _text(store, after, change.after)
     if old is None or new is None:
         yield f"{change.kind}: {described(change)}"
         return
@@ -194,18 +194,18 @@ def change_lines(store: Store, before: str, after: str, change: Change) -> Itera
         f"a/{change.path}" if change.before else "/dev/null",
         f"b/{change.path}" if change.after else "/dev/null",
     )
-    yield from (line.rstrip("\n") for line in difflib.unified_diff(old, new, *names))
+    yield from text_diff(old, new, names)
     if change.before and change.after and change.before.mode != change.after.mode:
         yield f"mode of {change.path}: {change.before.mode:o} becomes {change.after.mode:o}"
 
 
-def _lines(store: Store, snapshot: str, entry: Entry | None) -> list[str] | None:
+def _text(store: Store, snapshot: str, entry: Entry | None) -> str | None:
     if entry is None:
-        return []
+        return ""
     if entry.kind != "file" or entry.size > _LARGEST_DIFF:
         return None
     data = read_snapshot(store, snapshot, entry.path, _LARGEST_DIFF)
-    return None if b"\0" in data else data.decode("utf-8", "replace").splitlines(keepends=True)
+    return None if b"\0" in data else data.decode("utf-8", "replace")
 
 
 def described(change: Change) -> str:
