@@ -75,7 +75,7 @@ def test_retrieval_shows_the_action_reflection_which_reads_the_log(play):
     assert "- Reflection: " in act.asked[0][0][0].content
     assert steps_of(done)[2].action.args == things, "the model's own words"
     asked = fast.asked[2][0][0].content
-    assert "Step 1: summary 0\nStep 2: summary 1\n" in asked and "what worked\n" in asked
+    assert "Step 1:\nsummary 0\n\nStep 2:\nsummary 1\n" in asked and "what worked\n" in asked
     assert "- Reflection: " not in _system(play(Told(replies("text")), "research"))
 
 
@@ -98,7 +98,10 @@ def test_retrieval_takes_no_steps_and_shows_what_the_log_says_of_older_ones(play
     assert all("research log" not in text for text in first[:4])
     assert "summary 4" in first[4], "the fifth call of the fast model retrieves, for the fifth decision"
     retrieved = fast.asked[4][0][0].content
-    assert "Step 1: summary 0" in retrieved and "Step 2" not in retrieved, "only what has left the context"
+    assert all(f"Step {number}:\nsummary {number - 1}\n" in retrieved for number in range(1, 5)), (
+        "the whole log"
+    )
+    assert "Predict how far a ball flies" in retrieved, "and the problem"
     assert "research plan and status 4, new" in retrieved
 
 
@@ -164,7 +167,7 @@ def test_a_format_error_is_told_and_another_reply_asked_for(play):
         (
             "text",
             completion('Thought: a\nAction: List Files\nAction Input: {"dir', stop_reason="length"),
-            "2,000",
+            "The reply reached the limit of output tokens.",
         ),
         ("text", completion("", stop_reason="refused"), "would not answer"),
         ("tools", completion("I am done."), "No tool was called"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from mlagentbench.agent.act import ActAgent
 from mlagentbench.agent.prompting import entry_list, prompt
 from mlagentbench.agent.react import ReactAgent
@@ -14,6 +16,7 @@ from mlagentbench.agent.tool_protocol import tool_name
 from mlagentbench.agent.tree import settings as tree
 from mlagentbench.agent.tree.settings import TreeSettings
 from mlagentbench.environment.actions.registry import all_actions
+from mlagentbench.errors import UsageError
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 
@@ -32,8 +35,23 @@ def test_the_defaults_are_the_published_values():
     assert (published.temperature, published.fast_temperature) == (0.5, 0.01)
     assert (published.max_tokens, published.max_tries) == (2_000, 5)
     assert (published.protocol, published.retrieval) == ("text", False)
-    assert ResearchAgent.entries == ("Reflection", "Research Plan and Status", "Fact Check", "Thought")
+    assert published.entries == ("Reflection", "Research Plan and Status", "Fact Check", "Thought")
     assert (ReactAgent.entries, ActAgent.entries) == (("Thought",), ())
+
+
+def test_the_entries_of_a_reply_can_be_chosen_by_the_published_name_too():
+    chosen = ["Thought", "Action", "Action Input"]
+    for name in ("entries", "valid_format_entires"):
+        agent, kept = build_agent("research", {name: chosen})
+        assert isinstance(agent, ResearchAgent) and kept["entries"] == ["Thought"]
+        assert build_agent("research", kept)[1] == kept
+    for wrong, reason in {
+        ("Thougt",): "did you mean 'Thought'",
+        ("Action", "Thought"): "last two",
+        ("Thought", "Thought"): "once",
+    }.items():
+        with pytest.raises(UsageError, match=reason):
+            build_agent("research", {"entries": wrong})
 
 
 def test_a_profile_sets_what_was_not_said_and_survives_the_record():

@@ -42,10 +42,21 @@ def read(text: str, entries: tuple[str, ...] = ("Action", "Action Input")) -> De
     return decision
 
 
-def refusal(text: str, entries: tuple[str, ...] = ("Action", "Action Input")) -> str:
-    error = parse(text, entries)
+def refusal(
+    text: str, entries: tuple[str, ...] = ("Action", "Action Input"), *, cut_off: bool = False
+) -> str:
+    error = parse(text, entries, cut_off=cut_off)
     assert isinstance(error, FormatError), error
     return error.sentence
+
+
+def unread(text: str) -> str:
+    """Why the input of the action could not be read; what was written is kept as it stands."""
+    decision = read(text)
+    assert decision.written is not None, decision
+    assert decision.action.args["not_json"] == decision.written
+    assert parse(render(decision), ("Action", "Action Input")) == decision
+    return str(decision.action.args["reason"])
 
 
 def test_a_reply_in_the_format_is_read_entry_by_entry():
@@ -105,6 +116,19 @@ def test_line_breaks_and_control_characters_in_strings_stay_as_they_are():
         ("I will list the files.", "'Action' is missing"),
         ("Action: List Files", "cut off"),
         ("Action: List Files\nAction In", "cut off"),
+        ("Action Input: {}\nAction: List Files", "'Action' is missing"),
+        ("Action: A\nAction: B\nAction Input: {}", "twice"),
+        ("Action: A\nAction Input: {}\nAction: B\nAction Input: {}", "another 'Action'"),
+        ("**Action:** A\n**Action Input:** {}", "'Action' is missing"),
+    ],
+)
+def test_what_is_not_in_the_format_is_refused_with_the_reason(text, reason):
+    assert reason in refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
         ("Action: List Files\nAction Input:", "cut off"),
         ("Action: List Files\nAction Input: \n  ", "cut off"),
         ('Action: List Files\nAction Input: {"dir_path": "a', "cut off"),
@@ -121,22 +145,43 @@ def test_line_breaks_and_control_characters_in_strings_stay_as_they_are():
         ('Action: List Files\nAction Input: {"a": "\\ud800"}', "surrogate"),
         (f'Action: List Files\nAction Input: {{"a": {"[" * 60}{"]" * 60}}}', "nested deeper"),
         (f'Action: List Files\nAction Input: {{"a": {"[" * 100_000}', "nested"),
-        ("Action Input: {}\nAction: List Files", "'Action' is missing"),
-        ("Action: A\nAction: B\nAction Input: {}", "twice"),
-        ("Action: A\nAction Input: {}\nAction: B\nAction Input: {}", "another 'Action'"),
-        ("```\nAction: A\nAction Input: {}\n```", "inside of a code fence"),
-        ("**Action:** A\n**Action Input:** {}", "'Action' is missing"),
+        ('Action: List Files\nAction Input: {"a": """b, "c": 1}', "not valid"),
     ],
 )
-def test_what_is_not_in_the_format_is_refused_with_the_reason(text, reason):
-    assert reason in refusal(text)
+def test_an_input_that_is_no_json_object_is_a_decision_with_the_reason(text, reason):
+    assert reason in unread(text)
 
 
-def test_entries_out_of_order_and_open_fences_are_named():
+def test_entries_out_of_order_and_inside_of_fences_are_named():
     entries = ("Thought", "Action", "Action Input")
     assert "in the order Action, Thought" in refusal("Action: A\nThought: x\nAction Input: {}", entries)
-    assert "inside of a code fence" in refusal("Thought: ```\ncode\nAction: A\nAction Input: {}", entries)
     assert "'Thought' is missing" in refusal("Action: A\nAction Input: {}", entries)
+    fenced = "Thought: ```\ncode\nAction: A\nAction Input: {}"
+    assert "inside of a code fence" in refusal(f"{fenced}\n```", entries)
+    assert "inside of a code fence" in refusal(fenced, entries, cut_off=True)
+
+
+def test_a_fence_that_is_never_closed_hides_nothing_unless_the_reply_was_cut_off():
+    entries = ("Thought", "Action", "Action Input")
+    decision = read("Thought: ```python\nx = 1\nAction: A\nAction Input: {}", entries)
+    assert decision.entries == {"Thought": "```python\nx = 1"} and decision.action == Action("A", {})
+    for reply in ("```\nAction: A\nAction Input: {}\n```", "~~~text\nAction: A\nAction Input: {}"):
+        assert read(reply).action == Action("A", {}), "a reply may stand in a fence as a whole"
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ('{"script_name": """train.py"""}', {"script_name": "train.py"}),
+        ('{"a": """one "two"\n\\n""", "b": "c\\"d"} Done.', {"a": 'one "two"\n\\n', "b": 'c"d'}),
+        ('```json\n{"a": """""" , "b": ["""x""", 1]}\n```', {"a": "", "b": ["x", 1]}),
+        ('{"a": "b", "c": {"d": """e"""}}', {"a": "b", "c": {"d": "e"}}),
+    ],
+)
+def test_a_string_between_three_quotes_is_taken_as_it_stands(written, arguments):
+    assert read(f"Action: A\nAction Input: {written}").action.args == arguments
+    again = f"Action: A\nAction Input: {written}\nAction: B\nAction Input: {{}}"
+    assert "another 'Action'" in refusal(again)
 
 
 def test_depth_is_counted_exactly():
@@ -252,6 +297,13 @@ class Maker:
         return text, end
 
 
+def why_not(answer: Decision | FormatError) -> str:
+    if isinstance(answer, FormatError):
+        return answer.sentence
+    assert answer.written is not None, answer
+    return str(answer.action.args["reason"])
+
+
 CASES = 12_000
 
 
@@ -272,11 +324,10 @@ def test_generated_replies_are_read_exactly_or_refused_with_a_reason():
         accepted += 1
 
         at = maker.random.randrange(len(text) + 1)
-        shorter = parse(text[:at], entries)
+        shorter = parse(text[:at], entries, cut_off=True)
         if at < end:
-            assert isinstance(shorter, FormatError), text[:at]
             begun = any(line.startswith(f"{entries[0]}:") for line in text[:at].split("\n"))
-            assert not begun or "cut off" in shorter.sentence, (text[:at], shorter)
+            assert not begun or "cut off" in why_not(shorter), (text[:at], shorter)
             cut += 1
         elif isinstance(shorter, Decision):
             assert shorter.action.args == arguments

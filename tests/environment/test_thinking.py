@@ -97,16 +97,49 @@ def test_a_missing_script_starts_empty_and_a_save_name_leaves_the_source_alone(t
     "answer",
     [
         "x = 2",
-        "```python\nx = 2\n",
+        {"text": "```python\nx = 2\n", "stop_reason": "refused"},
         "```python\nx = 2\n```\nor\n```python\nx = 3\n```\n",
     ],
 )
-def test_an_edit_without_one_whole_block_is_refused_and_the_file_stays(thinker: Thinker, answer: str) -> None:
+def test_an_edit_without_one_whole_block_is_refused_and_the_file_stays(thinker: Thinker, answer: Any) -> None:
     env = thinker(answer)
     env.step(writing("a.py", "x = 1\n"))
     said = env.step(edit())
     assert not said.ok and "a.py is as it was" in said.text
     assert content(env, "a.py") == "x = 1\n"
+
+
+def test_a_block_without_its_closing_fence_ends_with_the_reply(thinker: Thinker) -> None:
+    env = thinker("Sure.\n```python\nx = 2\n\n")
+    env.step(writing("a.py", "x = 1\n"))
+    assert env.step(edit()).ok
+    assert content(env, "a.py") == "x = 2\n"
+
+
+def test_a_completion_of_an_action_ends_where_an_observation_would_begin(thinker: Thinker) -> None:
+    env = thinker("described", fenced("x = 2\n"), fenced("print('Observation:')\n"))
+    env.step(writing("a.py", "x = 1\n"))
+    env.step(understand("a.py"))
+    env.step(edit())
+    env.step(edit("print 'Observation:'"))
+    stops = [json.loads(env.folder.store().get(call.request))["sampling"]["stop"] for call in calls(env)]
+    assert stops == [["Observation:"], ["Observation:"], []], "a script that holds it is not cut off there"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("x = 1", "x = 2\n", "-x = 1\n\\ No newline at end of file\n+x = 2\n"),
+        ("a\nb", "a\nb\nc\n", " a\n-b\n\\ No newline at end of file\n+b\n+c\n"),
+        ("x = '\f\u2028'\ny = 1\n", "x = '\f\u2028'\ny = 2\n", " x = '\f\u2028'\n-y = 1\n+y = 2\n"),
+    ],
+)
+def test_the_difference_has_one_line_for_each_line_of_the_files(
+    thinker: Thinker, before: str, after: str, shown: str
+) -> None:
+    env = thinker(fenced(after))
+    env.step(writing("a.py", before))
+    assert env.step(edit()).text.endswith(f" @@\n{shown}")
 
 
 def test_an_edit_that_would_break_a_script_is_asked_for_once_more(thinker: Thinker) -> None:
@@ -211,17 +244,15 @@ def test_an_error_of_the_model_is_an_observation_and_changes_nothing(thinker: Th
     assert calls(env)[0].error and content(env, "a.py") == "x = 1\n"
 
 
-def test_the_log_takes_summaries_and_refuses_long_ones(thinker: Thinker) -> None:
+def test_the_log_takes_summaries_of_any_length_and_is_retrieved_with_the_problem(thinker: Thinker) -> None:
     env = thinker("what matters")
+    second = "x" * 501
     assert env.step(Action("Append Summary to Research Log", {"content": "first"})).ok
-    assert env.step(Action("Append Summary to Research Log", {"content": "second"})).ok
-    assert not env.step(Action("Append Summary to Research Log", {"content": "x" * 501})).ok
-    assert content(env, "research_log.log") == "first\nsecond\n"
+    assert env.step(Action("Append Summary to Research Log", {"content": second})).ok
+    assert content(env, "research_log.log") == f"first\n{second}\n"
     assert env.step(Action("Retrieval from Research Log", {"current_plan": "none"})).text == "what matters"
-    assert (
-        "first\nsecond"
-        in json.loads(env.folder.store().get(calls(env)[-1].request))["messages"][0]["content"]
-    )
+    asked = json.loads(env.folder.store().get(calls(env)[-1].request))["messages"][0]["content"]
+    assert f"first\n{second}" in asked and env.problem in asked
 
 
 def test_what_models_used_counts_against_the_run(thinker: Thinker) -> None:

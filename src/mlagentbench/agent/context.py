@@ -50,6 +50,8 @@ class Context:
     problem: str
     system: str
     """The name of the system prompt."""
+    forgets_mistakes: bool = False
+    """Whether actions whose input could not be understood are dropped when one could be."""
     past: list[Past] = field(default_factory=list)
     plan: str = ""
     earlier: str = ""
@@ -58,14 +60,19 @@ class Context:
     """Why the last decision was lost, where it was."""
     offered: tuple[str, ...] = ()
     """The actions to choose from next, where not all are."""
+    _mistakes: set[int] = field(default_factory=set)
     direction: str = ""
     """What kind of change the next edit should make, where that is told."""
 
-    def remember(self, past: Past) -> None:
-        """Add a step. A plan that was not written again stays as it was."""
+    def remember(self, past: Past, *, understood: bool = True) -> None:
+        """Add a step; `understood` where its input could be. A plan that was not written again stays as it was."""
         entries = dict(past.decision.entries)
         if PLAN in entries:
             entries[PLAN] = self.plan = without_marks(entries[PLAN])
+        if understood and self.forgets_mistakes:
+            self.past = [each for each in self.past if each.index not in self._mistakes]
+        elif not understood:
+            self._mistakes.add(past.index)
         self.past.append(replace(past, decision=replace(past.decision, entries=entries)))
         self.lost = ""
 

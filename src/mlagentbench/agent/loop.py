@@ -16,7 +16,9 @@ from mlagentbench.agent.settings import LanguageSettings
 from mlagentbench.agent.shortening import Reader, cut
 from mlagentbench.agent.speaking import Speaker
 from mlagentbench.environment import Environment
-from mlagentbench.environment.actions.registry import all_actions
+from mlagentbench.environment.actions.registry import all_actions, understand
+from mlagentbench.environment.desk import STOP
+from mlagentbench.environment.outcome import Outcome
 from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Completion, Message, Sampling
@@ -54,6 +56,8 @@ class Manner:
     """A way of speaking of its own, whatever the protocol is."""
     system: str = ""
     """The name of a system prompt of its own."""
+    forgets_mistakes: bool = False
+    """Whether actions whose input could not be understood leave the context when one could be."""
 
 
 class Loop:
@@ -68,10 +72,10 @@ class Loop:
         self._reader = Reader(env, settings)
         self._memory = manner.memory(env, self._reader) if manner.memory else None
         system = manner.system or ("system_short" if settings.prompt == "short" else "system_full")
-        self._context = Context(env.problem, system)
+        self._context = Context(env.problem, system, manner.forgets_mistakes)
         self._sampling = Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature)
-        env.sample("edit", Sampling(max_tokens=settings.edit_tokens, temperature=settings.edit_temperature))
-        env.sample("fast", Sampling(max_tokens=settings.fast_tokens, temperature=settings.fast_temperature))
+        env.sample("edit", _until_observation(settings.edit_tokens, settings.edit_temperature))
+        env.sample("fast", _until_observation(settings.fast_tokens, settings.fast_temperature))
         self._notes = Notes(env)
 
     def run(self) -> None:
@@ -102,7 +106,9 @@ class Loop:
         if self._settings.guided and (remark := without_effect(self._env.history)):
             text = f"{text}\n{remark}"
         past = Past(len(self._env.history), decision, text)
-        self._context.remember(past)
+        self._context.remember(
+            past, understood=not isinstance(understand(action, self._env.actions), Outcome)
+        )
         if self._memory is not None:
             self._memory.add(past)
             left = len(self._context.past) - self._settings.steps_in_context
@@ -191,6 +197,10 @@ class Loop:
                 return f"The model would not answer. {error.sentence}"
             case _:
                 return error.sentence
+
+
+def _until_observation(max_tokens: int, temperature: float) -> Sampling:
+    return Sampling(max_tokens=max_tokens, temperature=temperature, stop=(STOP,))
 
 
 def _written(action: Action) -> str:

@@ -23,6 +23,8 @@ class Decision:
     action: Action
     call: ToolCall | None = None
     """What asked for the action, where it was a native tool call: some providers want parts of it back."""
+    written: str | None = None
+    """The action's input as the model wrote it, where it is not a JSON object. The observation states the reason."""
 
 
 @dataclass(frozen=True)

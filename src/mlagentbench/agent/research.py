@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlagentbench.agent.loop import Loop, Manner
 from mlagentbench.agent.research_log import ResearchLog
 from mlagentbench.agent.settings import ResearchSettings
@@ -12,13 +14,12 @@ class ResearchAgent:
     """Its entries are the published ones; `docs/agents.md` says which of the rest is."""
 
     Settings = ResearchSettings
-    entries = ("Reflection", "Research Plan and Status", "Fact Check", "Thought")
 
     def __init__(self, settings: ResearchSettings) -> None:
         self._settings = settings
 
     def run(self, env: Environment) -> None:
-        manner = Manner(self.entries)
+        manner = Manner(self._settings.entries, forgets_mistakes=True)
         if self._settings.retrieval:
-            manner = Manner(self.entries, actions=("Reflection",), memory=ResearchLog)
+            manner = replace(manner, actions=("Reflection",), memory=ResearchLog)
         Loop(env, self._settings, manner).run()

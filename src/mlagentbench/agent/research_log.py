@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.protocol import Past
 from mlagentbench.agent.shortening import Reader
 from mlagentbench.agent.text_protocol import render
 from mlagentbench.environment import Environment
 
-LONGEST_ENTRY = 500
-"""Characters, as published."""
+_OWN_ENTRY = "Append Summary to Research Log"
 
 
 class ResearchLog:
-    """Made of recorded completions alone, so that a resumed run has the same one. The workspace holds it, too, where
-    the actions that look back over it read it.
+    """Made of the record alone, so that a resumed run has the same one. The workspace holds it, too, where the actions
+    that look back over it read it.
 
     Keeping it takes model calls, which are recorded and counted, but no steps: the step limit counts decisions.
     """
@@ -27,16 +24,19 @@ class ResearchLog:
         self._entries: list[str] = []
 
     def add(self, past: Past) -> None:
+        taken = self._env.history[-1]
+        if taken.action.name == _OWN_ENTRY and taken.observation.ok:
+            self._entries.append(str(taken.action.args["content"]))
         step = f"{render(past.decision)}\nObservation: {past.observation}"
-        entry = self._reader.digest(
-            step, lambda text: prompt("log_entry", step=text, limit=str(LONGEST_ENTRY))
-        )
-        self._entries.append(f"Step {past.index}: {textwrap.shorten(entry, LONGEST_ENTRY, placeholder=' …')}")
+        entry = self._reader.digest(step, lambda text: prompt("log_entry", step=text))
+        self._entries.append(f"Step {past.index}:\n{entry}\n")
         self._env.log(self._entries[-1])
 
     def retrieve(self, before: int, plan: str) -> str:
-        """What matters for the plan in the entries of steps that have left the context."""
-        log = "\n".join(self._entries[:before])
+        """What matters for the next step in the whole log, as published."""
         return self._reader.digest(
-            log, lambda text: prompt("retrieve", log=text, plan=plan or "[no plan yet]")
+            "\n".join(self._entries),
+            lambda text: prompt(
+                "retrieve", log=text, problem=self._env.problem, plan=plan or "[no plan yet]"
+            ),
         )

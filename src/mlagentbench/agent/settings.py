@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, Field, field_validator, model_validator
 from pydantic_core import PydanticUndefined
 
+from mlagentbench.agent.protocol import ACTION, ACTION_INPUT
 from mlagentbench.agent.spec import Settings
 from mlagentbench.environment.actions.registry import all_actions
 
@@ -125,11 +126,37 @@ class LanguageSettings(Settings):
         return names
 
 
+RESEARCH_ENTRIES = ("Reflection", "Research Plan and Status", "Fact Check", "Thought")
+
+
 class ResearchSettings(LanguageSettings):
+    entries: tuple[str, ...] = Field(
+        RESEARCH_ENTRIES,
+        validation_alias=AliasChoices("entries", "valid_format_entires"),
+        description="what a reply has before its action, in order; the original calls it valid_format_entires",
+    )
     retrieval: bool = Field(
         False,
         description="keep a research log of all steps, and show what in it matters when steps leave the context",
     )
+
+    @field_validator("entries")
+    @classmethod
+    def _before_the_action(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The action and its input may be named, as in the original: every reply has them, and they are the last."""
+        named = tuple(name for name in names if name not in (ACTION, ACTION_INPUT))
+        if names[len(named) :] not in ((), (ACTION, ACTION_INPUT)):
+            raise ValueError(f"{ACTION} and {ACTION_INPUT} are the last two, in this order")
+        for name in named:
+            if name not in RESEARCH_ENTRIES:
+                near = get_close_matches(name, RESEARCH_ENTRIES, 1)
+                raise ValueError(
+                    f"there is no entry {name!r}; {f'did you mean {near[0]!r}?' if near else 'they are '}"
+                    f"{'' if near else ', '.join(RESEARCH_ENTRIES)}"
+                )
+        if len(set(named)) < len(named):
+            raise ValueError("each entry can be named once")
+        return named
 
 
 def settings_table(model: type[BaseModel], small: Mapping[str, Any] = SMALL) -> str:

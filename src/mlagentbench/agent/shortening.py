@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.settings import LanguageSettings
 from mlagentbench.environment import Environment
+from mlagentbench.environment.desk import STOP
 from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Message, Sampling
 
@@ -30,7 +31,9 @@ class Reader:
     def __init__(self, env: Environment, settings: LanguageSettings) -> None:
         self._env = env
         self._settings = settings
-        self._sampling = Sampling(max_tokens=settings.fast_tokens, temperature=settings.fast_temperature)
+        self._sampling = Sampling(
+            max_tokens=settings.fast_tokens, temperature=settings.fast_temperature, stop=(STOP,)
+        )
 
     def ask(self, question: str) -> str:
         asked = [Message(role="user", content=question)]

@@ -15,14 +15,18 @@ _LONGEST_NUMBER = 300
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BEGUN_WORD = re.compile(r"-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
 _LONGEST_ESCAPE = len(r"\u0000")
+_STRING = re.compile(r'"""(?P<verbatim>.*?)"""(?=\s*[,}\]])|"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class _RefusedError(ValueError):
     """Valid JSON that could not be given on exactly."""
 
 
-def read_object(text: str, start: int = 0) -> tuple[dict[str, Any], int] | FormatError:
-    """The object that begins at `start`, and where it ends. Line breaks inside of strings may stand as they are."""
+def read_object(
+    text: str, start: int = 0, *, triple_quotes: bool = False
+) -> tuple[dict[str, Any], int] | FormatError:
+    """The object that begins at `start`, and where it ends. Line breaks inside of strings may stand as they are. With
+    `triple_quotes`, a string between three quotes is taken as it stands, without escapes."""
     if not text[start:].strip():
         return FormatError("The reply ends where the JSON should begin: it was cut off or left unfinished.")
     if text[start] != "{":
@@ -36,11 +40,33 @@ def read_object(text: str, start: int = 0) -> tuple[dict[str, Any], int] | Forma
     except RecursionError:
         return FormatError("The JSON is nested too deeply.")
     except json.JSONDecodeError as error:
+        if triple_quotes and (read := _with_triple_quotes(text, start)):
+            return read
         return FormatError(_sentence(text, error))
     except _RefusedError as error:
         return FormatError(f"The JSON cannot be used: {error}.")
     assert isinstance(value, dict)
     return value, end
+
+
+def _with_triple_quotes(text: str, start: int) -> tuple[dict[str, Any], int] | None:
+    """The same, after each string between three quotes was written as JSON writes it."""
+    written, kept = "", start
+    shifts = []
+    for found in _STRING.finditer(text, start):
+        if found["verbatim"] is not None:
+            written += text[kept : found.start()] + json.dumps(found["verbatim"])
+            kept = found.end()
+            shifts.append((len(written), kept))
+    if not shifts:
+        return None
+    read = read_object(written + text[kept:])
+    if isinstance(read, FormatError):
+        return None
+    value, end = read
+    before = [(place, original) for place, original in shifts if place <= end]
+    place, original = before[-1] if before else (0, start)
+    return value, original + end - place
 
 
 def _sentence(text: str, error: json.JSONDecodeError) -> str:

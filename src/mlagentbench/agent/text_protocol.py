@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mlagentbench.agent.prompting import action_list, entry_list, prompt
 from mlagentbench.agent.protocol import (
@@ -18,60 +19,69 @@ from mlagentbench.agent.protocol import (
     unknown_action,
 )
 from mlagentbench.agent.strict_json import read_object
+from mlagentbench.environment.actions.registry import unreadable
+from mlagentbench.environment.desk import STOP
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool
 from mlagentbench.record import Action
 
-STOP = "Observation:"
 _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
 _INPUT_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:json)?(?=\s|\{)\s*", re.IGNORECASE)
 
 _BEGUN_FENCE = re.compile(r"\s*(?:`+|~+)[ \t]*(?:j|js|jso|json)?\s*", re.IGNORECASE)
 
 
-def parse(text: str, entries: Sequence[str]) -> Decision | FormatError:
+def parse(text: str, entries: Sequence[str], *, cut_off: bool = False) -> Decision | FormatError:
     """The decision that `text` holds, exactly as it was written, or why it holds none.
 
     `entries` are the names in order; the last two are Action and Action Input. What stands before the first entry,
     and after the JSON of the last, is passed over, as is everything from an `Observation:` on: only the environment
-    observes. A name of an entry inside of a code fence or of the JSON is no entry.
+    observes. A name of an entry inside of a code fence or of the JSON is no entry, unless the fence is never closed or
+    holds the whole reply. Of a reply that was `cut_off`, an open fence holds all that follows it.
+
+    An input that is not a JSON object is a decision all the same: as published, its observation states the reason.
 
     >>> parse('Action: List Files\\nAction Input: {"dir_path": "."}', ["Action", "Action Input"]).action
     Action(name='List Files', args={'dir_path': '.'})
     """
-    headers = []
-    for header in _headers(text, entries):
-        headers.append(header)
-        if header.name == ACTION_INPUT and not header.fenced:
-            break
+    headers = _until_input(_headers(text, entries, open_fences=cut_off))
     found = [header for header in headers if not header.fenced]
+    if not found and not cut_off:
+        found = [replace(header, fenced=False) for header in headers]
     if [header.name for header in found] != list(entries):
         return FormatError(_wrong_entries(entries, found, headers))
     *before, last = found
-    if _BEGUN_FENCE.fullmatch(text, last.end):
-        return FormatError(f"The reply ends where the JSON of {ACTION_INPUT!r} should begin: it was cut off.")
-    fence = _INPUT_FENCE.match(text, last.end)
-    start = fence.end() if fence else last.end + _blank(text, last.end)
-    read = read_object(text, start)
+    ends = [header.start for header in found[1:]]
+    contents = {header.name: text[header.end : end].strip() for header, end in zip(before, ends, strict=True)}
+    name = contents.pop(ACTION)
+    read = _read_input(text, last.end)
     if isinstance(read, FormatError):
-        return read
+        written = text[last.end :].partition(STOP)[0].strip()
+        return Decision(contents, Action(name, unreadable(written, read.sentence)), written=written)
     args, end = read
     after = text[end:].partition(STOP)[0]
-    if again := next(_headers(after, entries), None):
+    if again := next(iter(_headers(after, entries)), None):
         return FormatError(
             f"After the JSON of {ACTION_INPUT!r} stands another {again.name!r}. Write each entry once; "
             f"only one action can be taken at a time."
         )
-    ends = [header.start for header in found[1:]]
-    contents = {header.name: text[header.end : end].strip() for header, end in zip(before, ends, strict=True)}
-    name = contents.pop(ACTION)
     return Decision(contents, Action(name, args))
+
+
+def _read_input(text: str, start: int) -> tuple[dict[str, Any], int] | FormatError:
+    if _BEGUN_FENCE.fullmatch(text, start):
+        return FormatError(f"The reply ends where the JSON of {ACTION_INPUT!r} should begin: it was cut off.")
+    fence = _INPUT_FENCE.match(text, start)
+    return read_object(text, fence.end() if fence else start + _blank(text, start), triple_quotes=True)
 
 
 def render(decision: Decision) -> str:
     """A decision as a reply; `parse` reads it back."""
     lines = [f"{name}: {text}" for name, text in decision.entries.items()]
     lines += [f"{ACTION}: {decision.action.name}"]
-    lines += [f"{ACTION_INPUT}: {json.dumps(decision.action.args, ensure_ascii=False)}"]
+    written = decision.written
+    if written is None:
+        written = json.dumps(decision.action.args, ensure_ascii=False)
+    lines += [f"{ACTION_INPUT}: {written}"]
     return "\n".join(lines)
 
 
@@ -97,22 +107,37 @@ class _Header:
     fenced: bool
 
 
-def _headers(text: str, entries: Sequence[str]) -> Iterator[_Header]:
+def _until_input(headers: Iterable[_Header]) -> list[_Header]:
+    """Up to the input of the action, which is the last."""
+    read = []
+    for header in headers:
+        read.append(header)
+        if header.name == ACTION_INPUT and not header.fenced:
+            break
+    return read
+
+
+def _headers(text: str, entries: Sequence[str], *, open_fences: bool = False) -> list[_Header]:
+    """Every line that begins with the name of an entry. A fence that is never closed is none, unless `open_fences`."""
     names = re.compile(f"({'|'.join(map(re.escape, entries))}):")
-    fence = ""
+    headers: list[_Header] = []
+    fence, opened_at = "", 0
     start = 0
     for line in text.split("\n"):
         header = names.match(line)
         if header:
-            yield _Header(header[1], start, start + header.end(), bool(fence))
+            headers.append(_Header(header[1], start, start + header.end(), bool(fence)))
         content = line[header.end() :].lstrip() if header and not fence else line
         if opened := _FENCE.fullmatch(content.rstrip()):
             mark: str = opened[1] or opened[2]
             if not fence:
-                fence = mark
+                fence, opened_at = mark, start
             elif mark[0] == fence[0] and len(mark) >= len(fence) and line.strip() == mark:
                 fence = ""
         start += len(line) + 1
+    if fence and not open_fences:
+        headers = [replace(each, fenced=each.fenced and each.start < opened_at) for each in headers]
+    return headers
 
 
 def _blank(text: str, start: int) -> int:
@@ -164,9 +189,14 @@ class TextSpeech:
         ]
 
     def read(self, completion: Completion) -> Decision | FormatError:
-        decision = parse(completion.text, self._entries)
+        cut_off = completion.stop_reason == "length"
+        decision = parse(completion.text, self._entries, cut_off=cut_off)
         if isinstance(decision, FormatError):
             return decision
+        if cut_off and decision.written is not None:
+            reason = f"The reply reached the limit of output tokens. {decision.action.args['reason']}"
+            action = Action(decision.action.name, unreadable(decision.written, reason))
+            decision = replace(decision, action=action)
         return unknown_action(decision.action.name, self._vocabulary) or decision
 
     def refuse(self, completion: Completion, told: str) -> list[Message]:

@@ -20,9 +20,11 @@ from mlagentbench.record.replay import Replay
 from mlagentbench.workspace import Store
 
 _AT_ONCE = 4
+STOP = "Observation:"
+"""Where every completion of the published agents ends: only the environment observes."""
 PUBLISHED: dict[ModelRole, Sampling] = {
-    "edit": Sampling(max_tokens=4000, temperature=0.5),
-    "fast": Sampling(max_tokens=2000, temperature=0.01),
+    "edit": Sampling(max_tokens=4000, temperature=0.5, stop=(STOP,)),
+    "fast": Sampling(max_tokens=2000, temperature=0.01, stop=(STOP,)),
 }
 """How the actions that think ask, as published."""
 

@@ -11,8 +11,9 @@ class NoSingleBlockError(Exception):
     """The reply does not hold exactly one whole block; the message says in words what it holds."""
 
 
-def only_block(reply: str) -> str:
-    """The content of the one fenced block in `reply`, not a byte changed.
+def only_block(reply: str, *, may_stay_open: bool = False) -> str:
+    """The content of the one fenced block in `reply`, not a byte changed. Where it `may_stay_open`, a last block
+    without its closing fence ends with the reply.
 
     Fences are as in CommonMark: a block ends at a fence of the same character that is at least as long as the one
     that opened it, so a longer fence can hold shorter ones.
@@ -30,7 +31,10 @@ def only_block(reply: str) -> str:
             fence = ""
         else:
             inside.append(line)
-    if fence:
+    if fence and may_stay_open:
+        text = "\n".join(inside).rstrip("\n")
+        blocks.append(f"{text}\n" if text else "")
+    elif fence:
         raise NoSingleBlockError("its code block is never closed")
     if len(blocks) != 1:
         raise NoSingleBlockError(

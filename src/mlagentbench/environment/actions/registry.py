@@ -137,6 +137,14 @@ def perform(bench: Workbench, action: Action, shown: Iterable[str]) -> Outcome:
     return understood if isinstance(understood, Outcome) else understood.perform(bench)
 
 
+NOT_JSON = "not_json"
+
+
+def unreadable(written: str, reason: str) -> dict[str, Any]:
+    """The arguments of an action whose input is not a JSON object. Its observation states the reason."""
+    return {NOT_JSON: written, "reason": reason}
+
+
 def understand(action: Action, shown: Iterable[str]) -> Understood[Any] | Outcome:
     """What `action` asks for, or in words why it cannot be done."""
     actions = all_actions()
@@ -144,6 +152,9 @@ def understand(action: Action, shown: Iterable[str]) -> Understood[Any] | Outcom
     if kind is None or (kind.needs_showing and kind.name not in shown):
         usable = ", ".join(name for name in actions if name in shown)
         return refused(f"There is no action named {_shortened(action.name)}. The actions are: {usable}.")
+    if NOT_JSON in action.args:
+        reason = action.args.get("reason", "The input is not a JSON object.")
+        return refused(f"Nothing was done. {reason} The arguments of {kind.name} are: {kind.usage()}")
     try:
         arguments = kind.arguments.model_validate(action.args)
     except ValidationError as error:

@@ -15,14 +15,15 @@ _GO_ON = Path(__file__).with_name("prompts") / "go_on.txt"
 
 
 def fenced_reply(ask: Callable[[list[Message]], Completion], messages: Sequence[Message]) -> tuple[str, str]:
-    """What a model replies, and the one block of code in it; a reply that reaches its budget is gone on with."""
+    """What a model replies, and the one block of code in it. A reply that reaches its budget is continued; in one that
+    ends by itself, the closing fence may be missing, as published."""
     asked = list(messages)
     reply = ""
     for _ in range(_MOST_CONTINUATIONS + 1):
         completion = ask(asked)
         reply += completion.text
         if completion.stop_reason != "length":
-            return reply, only_block(reply)
+            return reply, only_block(reply, may_stay_open=completion.stop_reason == "stop")
         if _goes_in_circles(reply):
             raise NoSingleBlockError("the same lines come again and again without an end")
         asked = [

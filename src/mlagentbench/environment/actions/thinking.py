@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 from string import Template
@@ -21,9 +20,9 @@ from mlagentbench.model.errors import ModelError
 from mlagentbench.model.spec import Completion, Message
 from mlagentbench.record.events import Edit
 from mlagentbench.record.steps import Observation
+from mlagentbench.workspace.text_diff import text_diff
 
 RESEARCH_LOG = "research_log.log"
-LONGEST_LOG_ENTRY = 500
 BLOCK = 10_000
 """Characters of a file that are described at once, as published."""
 _LARGEST_FILE = 5_000_000
@@ -172,8 +171,13 @@ def _edited_script(
     """The script as the edit model wants it. One that was Python and would be none any more is asked for once more,
     from the beginning: a model that sees its broken reply copies it."""
 
+    sampling = desk.sampling["edit"]
+    if any(stop in prompt for stop in sampling.stop):
+        # A script that holds the stop sequence would be cut off there.
+        sampling = sampling.model_copy(update={"stop": ()})
+
     def ask(asked: list[Message]) -> Completion:
-        return desk.complete("edit", asked)
+        return desk.complete("edit", asked, sampling)
 
     if remark := desk.remarks.get("edit"):
         prompt = f"{remark}\n\n{prompt}"
@@ -206,13 +210,9 @@ def _save(bench: Workbench, name: str, save_name: str, before: str, after: str) 
         saved_before = _read_text(bench, save_name) or ""
     bench.workspace.write(save_name, after.encode())
     base = before if saved_before == "" else saved_before
-    difference = "".join(
-        difflib.unified_diff(
-            base.splitlines(keepends=True), after.splitlines(keepends=True), name, save_name, n=2
-        )
-    )
+    difference = "\n".join(text_diff(base, after, (name, save_name), context=2))
     text = (
-        f"{save_name} is saved. The difference:\n{difference}"
+        f"{save_name} is saved. The difference:\n{difference}\n"
         if difference
         else f"{save_name} is saved, unchanged."
     )
@@ -233,10 +233,7 @@ def reflection(bench: Workbench, desk: Desk, args: Reflection) -> Outcome:
 
 
 class AppendSummary(Arguments):
-    content: str = Field(
-        max_length=LONGEST_LOG_ENTRY,
-        description=f"what was done and found, in at most {LONGEST_LOG_ENTRY} characters",
-    )
+    content: str = Field(description="what was done and found, in at most 500 characters")
 
 
 @action("Append Summary to Research Log", AppendSummary, effect="changes")
@@ -254,7 +251,8 @@ class Retrieval(Arguments):
 @_thinks
 def retrieval(bench: Workbench, desk: Desk, args: Retrieval) -> Outcome:
     """Find in the research log what matters for the current plan."""
-    return told(desk.ask("fast", _prompt("retrieve", log=_log(bench), plan=args.current_plan)).text)
+    prompt = _prompt("retrieve", log=_log(bench), problem=bench.problem, plan=args.current_plan)
+    return told(desk.ask("fast", prompt).text)
 
 
 def _log(bench: Workbench) -> str:
