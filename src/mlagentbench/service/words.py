@@ -30,7 +30,7 @@ def words(text: str) -> list[str]:
     >>> words("Gaußian Splines for naïve classes")
     ['gaussian', 'spline', 'for', 'naive', 'classe']
     """
-    plain = without_marks(unicodedata.normalize("NFKD", without_marks(text.casefold())))
+    plain = without_marks(unicodedata.normalize("NFKD", without_marks(text)).casefold())
     return [_singular(word) for word in _WORD.findall(plain)]
 
 
