@@ -102,6 +102,14 @@ def test_what_comes_out_the_same_with_other_weights_is_no_success(task: Path, ru
     assert grade.withheld == "The weights do not matter." and grade.withheld in grade.notes
 
 
+def test_the_program_finds_read_only_data_when_it_is_graded(task: Path, runs: Path, backend: str) -> None:
+    infer = task / "infer.py"
+    infer.write_text(INFER + "\nassert json.loads(Path('seen.json').read_text()) == [1, 2]\n")
+    actions = [writing("train.py", WELL), executing("train.py"), submitting()]
+    grade = play(task, actions, runs, sandbox=backend).grade
+    assert grade is not None and grade.score == 1.0, grade
+
+
 @pytest.mark.parametrize(
     ("train", "told"),
     [

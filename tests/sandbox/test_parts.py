@@ -73,9 +73,9 @@ def test_filter_knows_x32_from_its_numbers():
 def test_filter_allows_sockets_of_the_given_families_only(family: int, kind: int):
     everything = seccomp.filter_program(machine="x86_64")
     assert (decide(everything, X86, 41, family, kind) == ALLOW) == (family in (1, 2, 10, 16))
-    streams = seccomp.filter_program((1, 2), True, machine="x86_64")
-    allowed = family == 1 or (family == 2 and kind & 0xF == 1)
-    assert (decide(streams, X86, 41, family, kind) == ALLOW) == allowed
+    local = seccomp.filter_program(network=False, machine="x86_64")
+    for call in (41, 53):
+        assert (decide(local, X86, call, family, kind) == ALLOW) == (family == 1 and kind & 0xF in (1, 5))
 
 
 @given(st.integers(0, 0o7777), st.integers(0, 0xFFFFFFF))
@@ -86,10 +86,23 @@ def test_filter_lets_no_file_get_a_set_id_bit(mode: int, flags: int):
     assert (decide(program, X86, 257, 0, 0, flags, mode) == ALLOW) == (not (creates and mode & 0o6000))
 
 
-@given(st.integers(0, 0xFFFFFFFF))
-def test_filter_lets_no_clone_make_a_namespace(flags: int):
-    allowed = decide(seccomp.filter_program(machine="x86_64"), X86, 56, flags) == ALLOW
-    assert allowed == (not flags & 0x7E020000)
+@given(st.integers(0, 0xFFFFFFFF), st.booleans())
+def test_filter_lets_no_clone_make_a_namespace(flags: int, one_process: bool):
+    program = seccomp.filter_program(machine="x86_64", one_process=one_process)
+    threads_only = not one_process or bool(flags & 0x10000)
+    assert (decide(program, X86, 56, flags) == ALLOW) == (not flags & 0x7E020000 and threads_only)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_filter_without_a_broker_answers_changes_of_modes_as_done(machine: str):
+    asks = ("chmod", "fchmod", "fchmodat", "utimensat", "connect")
+    numbers = {"x86_64": (X86, 91, 42), "aarch64": (ARM, 52, 203)}
+    architecture, fchmod, connect = numbers[machine]
+    asking = seccomp.filter_program(shares_host=True, network=False, asks=asks, machine=machine)
+    alone = seccomp.filter_program(shares_host=True, network=False, asks=asks, broker=False, machine=machine)
+    assert decide(asking, architecture, fchmod) == decide(asking, architecture, connect) == 0x7FC00000
+    assert decide(alone, architecture, fchmod) == ERRNO
+    assert decide(alone, architecture, connect) == ERRNO | 1
 
 
 def test_filter_of_an_unknown_machine_says_what_to_use_instead():

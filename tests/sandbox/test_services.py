@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from programs import python, run
 
-from mlagentbench.errors import SandboxUnavailableError
+from mlagentbench.errors import SandboxError, SandboxUnavailableError
 from mlagentbench.sandbox import Sandbox, Service, choose
 
 BODY = b"from the harness " * 20_000
@@ -37,7 +38,7 @@ def endpoint() -> Iterator[int]:
         thread.join()
 
 
-@pytest.fixture(params=["bwrap", "namespaces", "landlock"])
+@pytest.fixture(params=["bwrap", "namespaces"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     try:
         return choose(request.param)
@@ -48,12 +49,14 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
 def test_a_service_is_reachable_and_everything_else_is_not(
     sandbox: Sandbox, endpoint: int, tmp_path: Path, free_port: int
 ):
+    other = socket.create_server(("127.0.0.2", free_port))
+    elsewhere = other.getsockname()[1]
     code = f"""
 import socket, urllib.request
 for _ in range(3):
     answer = urllib.request.urlopen("http://127.0.0.1:{free_port}/", data=b"asked " * 10000).read()
     print(len(answer), answer[:6])
-for address in (("127.0.0.1", {endpoint}), ("127.0.0.1", 22), ("127.0.0.2", {free_port} + 1)):
+for address in (("127.0.0.1", {endpoint}), ("127.0.0.1", 22), ("127.0.0.2", {elsewhere})):
     try:
         socket.create_connection(address, 1)
         print("reached", address)
@@ -66,8 +69,17 @@ except OSError:
 raise SystemExit(4)
 """
     ran = run(sandbox, python(code, tmp_path, services=(Service(free_port, "127.0.0.1", endpoint),)))
+    other.close()
     assert ran.output == f"{len(BODY) + 60_000} b'asked '\n" * 3
     assert ran.result.exit_status == 4
+
+
+def test_landlock_refuses_services_because_its_rules_name_ports_and_not_addresses(
+    tmp_path: Path, free_port: int, endpoint: int
+):
+    job = python("pass", tmp_path, services=(Service(free_port, "127.0.0.1", endpoint),))
+    with pytest.raises(SandboxError, match="ports and not addresses"):
+        run(choose("landlock"), job)
 
 
 def test_signal_of_a_program_beside_services_is_told(

@@ -20,7 +20,7 @@ from mlagentbench.grading.scoring import THRESHOLD, improvement
 from mlagentbench.grading.stages import Stage, infer_control, infer_once
 from mlagentbench.grading.trial import Trial
 from mlagentbench.launch.verify import agree
-from mlagentbench.sandbox import Sandbox, choose
+from mlagentbench.sandbox import Sandbox, choose, demand
 from mlagentbench.task.layout import hidden_folders
 from mlagentbench.task.preparation import Prepared, prepare, remake
 from mlagentbench.task.problem import problem_text
@@ -51,6 +51,7 @@ def audit(
             f"{loaded.id} is in the original's format, which has no oracle; it cannot be audited."
         )
     backend = choose(sandbox)
+    demand(backend, loaded.definition.promises, loaded.id)
     prepared = prepare(loaded, variant, seed=seed, key=key, python=python, progress=progress)
     with tempfile.TemporaryDirectory(prefix="mlagentbench-audit-") as scratch:
         auditor = Auditor(prepared, backend, Path(scratch), key, starter_runs, progress, network)

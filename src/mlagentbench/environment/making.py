@@ -21,7 +21,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.naming import checked_label
 from mlagentbench.record.request import ChatBy, RunRequest
-from mlagentbench.sandbox import Service, choose
+from mlagentbench.sandbox import Sandbox, Service, choose, demand
 from mlagentbench.task.definition import Task
 from mlagentbench.task.preparation import Prepared, find_prepared, prepare
 from mlagentbench.task.registry import load_task
@@ -87,6 +87,7 @@ def new_setup(
     values_of(variables)  # before there is a folder
     loaded = load_task(task)
     sandbox = choose(options.get("sandbox", "auto"))
+    refuse_unpromised(sandbox, loaded, programs_chat=options.get("own_chat", False) and bool(models.act))
     prepared = find_prepared(loaded, variant, seed=seed, key=key, python=python) or prepare(
         loaded, variant, seed=seed, key=key, python=python, progress=watch.note, sandbox=sandbox
     )
@@ -119,6 +120,14 @@ def new_setup(
     )
     setup.offer(Path()).check()
     return setup
+
+
+def refuse_unpromised(sandbox: Sandbox, task: Task, *, programs_chat: bool) -> None:
+    """Raise SandboxUnavailableError if the sandbox cannot promise what the task needs, or a program that is the agent
+    and chats with the run's model."""
+    demand(sandbox, task.definition.promises, task.id)
+    if programs_chat:
+        demand(sandbox, ("services",), "An agent that is a program and asks a model")
 
 
 def _chat_by(task: Task, models: ModelChoice, options: Options, watch: Watch) -> ChatBy:
@@ -160,9 +169,11 @@ def recorded_setup(
     watch = watch or Silence()
     prepared = prepared_for(request, key, watch.note)
     models = ModelChoice.of(request)
+    backend = choose(sandbox or request.sandbox)
+    refuse_unpromised(backend, prepared.task, programs_chat=own_chat and bool(models.act))
     return Setup(
         prepared=prepared,
-        sandbox=choose(sandbox or request.sandbox),
+        sandbox=backend,
         limits=changed_limits(request.limits, limits),
         actions=request.actions,
         runs=folder.path.parents[3] if len(folder.path.parents) > 3 else folder.path.parent,

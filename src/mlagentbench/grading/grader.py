@@ -27,7 +27,7 @@ from mlagentbench.grading.scoring import NO_BASELINE, baseline_of, judge
 from mlagentbench.grading.stages import Score, Stage, score_file, score_foreign, score_program
 from mlagentbench.grading.trial import Trial, try_out
 from mlagentbench.machine_fault import describe
-from mlagentbench.sandbox import ResourceLimits, Sandbox, default_limits
+from mlagentbench.sandbox import ResourceLimits, Sandbox, default_limits, demand
 from mlagentbench.task.layout import hidden_folders
 from mlagentbench.task.preparation import Prepared
 from mlagentbench.workspace import Store
@@ -45,6 +45,7 @@ class Grader:
         progress: Callable[[str], None] = lambda line: None,
         network: bool = False,
     ) -> None:
+        demand(sandbox, prepared.task.definition.promises, prepared.task.id)
         self._stage = Stage(prepared, sandbox, limits or default_limits(), scratch, hidden_folders(), network)
         self._progress = progress
 

@@ -32,6 +32,7 @@ from mlagentbench.workspace import (
     Store,
     Workspace,
     entries,
+    lay_read_only,
     materialise,
     materialise_plain,
     remove_tree,
@@ -108,6 +109,10 @@ class Stage:
     def mount(self, source: Path, target: str, writable: bool = False) -> Mount:
         """`source`, shown at `target`, or at its own path where the backend cannot mount."""
         return Mount(source, str(source) if self.sandbox.links_read_only() else target, writable)
+
+    def lay_read_only(self, workspace: Path) -> None:
+        """Put what stands for the task's read-only data into a workspace that was laid out for one program."""
+        lay_read_only(workspace, layout(self.prepared).read_only, link=self.sandbox.links_read_only())
 
 
 def score_file(stage: Stage, store: Store, snapshot: str) -> Score:
@@ -190,6 +195,7 @@ def infer_once(
     for name, file in instead.items():
         (workspace / name).unlink()
         shutil.copyfile(file, workspace / name)
+    stage.lay_read_only(workspace)
     infer = stage.mount(stage.prepared.task.folder / "infer.py", "/task/infer.py")
     inputs = stage.mount(stage.prepared.private / "inputs", "/task/inputs")
     results = stage.mount(outputs, "/task/outputs", writable=True)
@@ -226,6 +232,7 @@ def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
         workspace = folder / "workspace"
         workspace.mkdir()
         left_out = materialise_plain(store, snapshot, workspace)
+        stage.lay_read_only(workspace)
         scripts = stage.mount(stage.prepared.private, "/task/scripts")
         driver = (
             "import json, sys; sys.path.insert(0, sys.argv[1]); from eval import get_score; "

@@ -7,15 +7,16 @@ from typing import Any
 
 from mlagentbench.agent.spec import Agent, build_agent, needs_model, needs_of
 from mlagentbench.environment.limits import run_limits
+from mlagentbench.environment.making import refuse_unpromised
 from mlagentbench.environment.secrets import refuse_secrets, values_of
-from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.errors import MLAgentBenchError, SandboxUnavailableError
 from mlagentbench.launch.board import Line
 from mlagentbench.launch.cells import Cell, Wanted, expand, name_in_cells
 from mlagentbench.launch.machine import all_gpus
 from mlagentbench.launch.orders import CheckOrder
 from mlagentbench.launch.plan import AgentEntry, ModelEntry, Plan
 from mlagentbench.launch.processes import ForkerDiedError, Processes
-from mlagentbench.sandbox import choose
+from mlagentbench.sandbox import Sandbox, choose
 from mlagentbench.task.definition import Task
 from mlagentbench.task.needs import missing
 from mlagentbench.task.preparation import choose_variant, find_prepared
@@ -108,7 +109,9 @@ def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None
     left = [line for line in lines if line.state != "ended"]
     problems: list[str] = []
     try:
-        choose(plan.sandbox)
+        backend = choose(plan.sandbox)
+        for line in left:
+            problems += _unpromised(backend, line.wanted)
     except MLAgentBenchError as error:
         problems.append(str(error))
     try:
@@ -138,6 +141,17 @@ def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None
     if models and processes is not None:
         problems += _models(list(models.values()), processes)
     return list(dict.fromkeys(problems))
+
+
+def _unpromised(sandbox: Sandbox, wanted: Wanted) -> list[str]:
+    """What the sandbox cannot promise for a run."""
+    try:
+        refuse_unpromised(
+            sandbox, wanted.task, programs_chat=wanted.own_chat and wanted.cell.model is not None
+        )
+    except SandboxUnavailableError as error:
+        return [str(error)]
+    return []
 
 
 def _models(models: list[ModelEntry], processes: Processes) -> list[str]:

@@ -22,7 +22,7 @@ from mlagentbench.environment import Environment, Options, Watch
 from mlagentbench.environment.actions.registry import all_actions, shown_actions
 from mlagentbench.environment.consent import EndedByPersonError, Person
 from mlagentbench.environment.limits import changed_limits
-from mlagentbench.environment.making import new_setup, recorded_setup
+from mlagentbench.environment.making import new_setup, recorded_setup, refuse_unpromised
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.secrets import refuse_secrets, values_of
 from mlagentbench.environment.watch import Silence
@@ -32,6 +32,7 @@ from mlagentbench.record.events import Event, ModelCalled, Note, RunEnded, RunSt
 from mlagentbench.record.folder import RunFolder, new_run_id
 from mlagentbench.record.request import ChatBy, Origin, RunRequest
 from mlagentbench.record.summary import Summary, read_summary
+from mlagentbench.sandbox import choose
 from mlagentbench.task.registry import load_task
 
 
@@ -184,6 +185,8 @@ def fork(
             "origin": Origin(run=request.id, step=step, begins_after=begins_after),
         }
     )
+    task = load_task(request.task_folder or request.task)
+    refuse_unpromised(choose(request.sandbox), task, programs_chat=needs.chat and bool(models.act))
     folder = RunFolder.create(source.store().folder.parent, source.path.parents[2].name, copy)
     for taken in steps[:step]:
         if taken.observation.output:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlagentbench.sandbox.choice import Finding, choose, diagnose
+from mlagentbench.sandbox.promises import demand
 from mlagentbench.sandbox.spec import (
     Interpreter,
     Job,
@@ -24,6 +25,7 @@ from mlagentbench.sandbox.spec import (
     Mount,
     OutputSink,
     Process,
+    Promise,
     ResourceLimits,
     Result,
     Sandbox,
@@ -39,12 +41,14 @@ __all__ = [
     "Mount",
     "OutputSink",
     "Process",
+    "Promise",
     "ResourceLimits",
     "Result",
     "Sandbox",
     "Service",
     "choose",
     "default_limits",
+    "demand",
     "diagnose",
 ]
 

@@ -23,7 +23,7 @@ from mlagentbench.sandbox.launch import (
 )
 from mlagentbench.sandbox.outcome import SetupFailedError
 from mlagentbench.sandbox.process import Supervisor
-from mlagentbench.sandbox.spec import Job, OutputSink, Process, ResourceLimits, Result
+from mlagentbench.sandbox.spec import KEEPS_ALL, Job, OutputSink, Process, ResourceLimits, Result
 from mlagentbench.sandbox.started import Started
 from mlagentbench.sandbox.temporary import temporary_folder
 
@@ -46,6 +46,7 @@ class BubblewrapSandbox:
     title = "bubblewrap"
     isolating = True
     own_network = True
+    cannot = KEEPS_ALL
 
     def gaps(self) -> tuple[str, ...]:
         if "memory" in cgroup.hierarchies().kinds():

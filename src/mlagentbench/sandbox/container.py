@@ -30,7 +30,7 @@ from mlagentbench.sandbox.launch import (
     Launch,
 )
 from mlagentbench.sandbox.process import Supervisor
-from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
+from mlagentbench.sandbox.spec import KEEPS_ALL, Job, OutputSink, Process, Result
 from mlagentbench.sandbox.started import Started
 from mlagentbench.sandbox.temporary import temporary_folder
 from mlagentbench.sandbox.tree import Descendants
@@ -47,6 +47,7 @@ class ContainerSandbox:
 
     isolating = True
     own_network = True
+    cannot = KEEPS_ALL
 
     def __init__(self, engine: Engine) -> None:
         self.name = engine

@@ -11,14 +11,16 @@ import json
 import os
 import platform
 import sys
-from functools import cache
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
-from mlagentbench.sandbox import launcher, seccomp, services, view
+from mlagentbench.sandbox import broker, launcher, seccomp, view
 from mlagentbench.sandbox.launch import CONTROL_VARIABLE, LAUNCHER, Channels, Launch
 from mlagentbench.sandbox.process import Supervisor
-from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
+from mlagentbench.sandbox.spec import Job, OutputSink, Process, Promise, Result
 from mlagentbench.sandbox.started import Started
 from mlagentbench.sandbox.temporary import temporary_folder
 
@@ -34,19 +36,62 @@ _SCOPE_ALL = 3
 _TRUNCATES_FROM, _NETWORK_FROM, _IOCTL_FROM, _SCOPES_FROM = 3, 4, 5, 6
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_READABLE = (
+_KERNEL_FILES = (
+    # As they are: resolved here, /proc/self would be the harness.
     *(
-        "/etc/passwd",
-        "/etc/group",
         "/proc/self",
         "/proc/cpuinfo",
         "/proc/meminfo",
         "/proc/stat",
         "/proc/loadavg",
+        "/proc/version",
+        "/proc/uptime",
     ),
-    *("/proc/version", "/proc/filesystems", "/proc/uptime", "/proc/sys/kernel/osrelease"),
-    *("/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu", "/sys/devices/system/node"),
+    *(
+        "/proc/filesystems",
+        "/proc/vmstat",
+        "/proc/zoneinfo",
+        "/proc/diskstats",
+        "/proc/partitions",
+        "/proc/modules",
+    ),
+    *("/proc/devices", "/proc/swaps", "/proc/cmdline", "/proc/sys", "/proc/pressure"),
+    *("/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/transparent_hugepage"),
+    "/sys/kernel/mm/hugepages",
 )
+_GROUP_FILES = (
+    *(
+        "cpu.max",
+        "cpu.weight",
+        "cpuset.cpus.effective",
+        "memory.max",
+        "memory.high",
+        "memory.current",
+        "pids.max",
+    ),
+    *("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us", "cpu/cpu.shares", "cpuset/cpuset.cpus"),
+    *("cpu,cpuacct/cpu.cfs_quota_us", "cpu,cpuacct/cpu.cfs_period_us", "cpu,cpuacct/cpu.shares"),
+    *("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "pids/pids.max"),
+)
+"""What libraries ask control groups for, in both versions, below /sys/fs/cgroup. They look whether a file is there, and
+do not expect that it cannot be read then."""
+_ETC_FILES = (
+    *(
+        "passwd",
+        "group",
+        "hosts",
+        "host.conf",
+        "hostname",
+        "os-release",
+        "lsb-release",
+        "debian_version",
+        "issue",
+    ),
+    *("timezone", "locale.alias", "locale.conf", "default/locale", "inputrc", "terminfo", "magic", "shells"),
+    *("bash.bashrc", "profile", "profile.d", "login.defs", "networks", "rpc", "ethertypes"),
+)
+_UNCONFIGURED = {"GIT_CONFIG_NOSYSTEM": "1", "PIP_CONFIG_FILE": "/dev/null"}
+"""These programs fail where the system's configuration for them is there and cannot be read. It may hold passwords."""
 
 
 class LandlockSandbox:
@@ -55,23 +100,29 @@ class LandlockSandbox:
     name = "landlock"
     isolating = True
     own_network = False
+    cannot: Mapping[Promise, str] = MappingProxyType(
+        {
+            "services": "its rules name ports and not addresses, so a program could reach any host at a service's port",
+            "timing": "rounds share memory and the page cache with all that this user runs, so a speed could be forged",
+        }
+    )
+
+    def __init__(self, version: int | None = None) -> None:
+        """`version` of Landlock to use, where it shall be an older one than the kernel has."""
+        self._plan = partial(plan, version=version)
 
     def gaps(self) -> tuple[str, ...]:
-        version = launcher.landlock_version()
         found = [
+            f"Timed tasks are refused: {self.cannot['timing']}.",
+            "Tasks with services, and agents that are programs and ask a model, are refused: "
+            f"{self.cannot['services']}.",
             "Files and processes outside can be seen to exist, though not read.",
-            "Sockets that have a path can be connected to.",
-            "The host's /dev/shm is shared, and what is left there stays.",
             "The link that stands for a read-only file can be replaced in the workspace; the data behind it cannot.",
             "Hidden folders inside visible ones can be listed, though none of their files can be read.",
-            "Programs cannot use the network among themselves either.",
+            "There is no /dev/shm, so locks and queues of multiprocessing fail, and joblib works in one process.",
+            "There is no loopback, and /tmp cannot be written (TMPDIR can).",
+            "A program's children cannot read their own /proc/self.",
         ]
-        if version < _TRUNCATES_FROM:
-            found.append("Files that may only be read can be cut short (truncate), if their mode allows it.")
-        if version < _NETWORK_FROM:
-            found.append("Services of the harness cannot be offered.")
-        if version < _SCOPES_FROM:
-            found.append("Signals to the user's other processes and abstract sockets are not stopped.")
         if os.geteuid() != 0:
             found.append("A burst of processes is held by watching only, some ten times a second.")
         return tuple(found)
@@ -83,10 +134,10 @@ class LandlockSandbox:
         return True
 
     def run(self, job: Job, on_output: OutputSink, stdin: bytes = b"") -> Result:
-        return Supervisor(plan, job, on_output, stdin).run()
+        return Supervisor(self._plan, job, on_output, stdin).run()
 
     def start(self, job: Job, on_output: OutputSink, *, talks: bool = True) -> Process:
-        return Started(plan, job, on_output, talks)
+        return Started(self._plan, job, on_output, talks)
 
     def check(self) -> None:
         """Raise SandboxUnavailableError unless the kernel has what is needed."""
@@ -99,20 +150,19 @@ class LandlockSandbox:
             )
 
 
-def plan(job: Job, channels: Channels) -> Launch:
+def plan(job: Job, channels: Channels, version: int | None = None) -> Launch:
     """What the launcher is told."""
-    temporary = channels.later.enter_context(temporary_folder("tmp"))
-    environment = view.environment(job, home=str(temporary), temporary=str(temporary))
+    if job.services:
+        raise SandboxError(f"Services cannot be offered here: {LandlockSandbox.cannot['services']}.")
+    temporary = channels.later.enter_context(temporary_folder("tmp")).resolve()
+    environment = _UNCONFIGURED | view.environment(job, home=str(temporary), temporary=str(temporary))
     descriptors = [channels.status]
     if channels.control is not None:
         environment[CONTROL_VARIABLE] = str(channels.control)
         descriptors.append(channels.control)
-    version = launcher.landlock_version()
-    if job.services and not job.network:
-        if version < _NETWORK_FROM:
-            raise SandboxError("This kernel's Landlock cannot let a service through. Use bubblewrap.")
-        channels.later.enter_context(services.on_loopback(job.services))
-    handled = _handled(version)
+    version = version or launcher.landlock_version()
+    handled, asks = _handled(version), _asks(version, job.network)
+    own = [job.workspace, temporary, *(mount.source for mount in job.mounts if mount.writable)]
     told = {
         "parent": os.getpid(),
         "status": channels.status,
@@ -122,8 +172,11 @@ def plan(job: Job, channels: Channels) -> Launch:
         "scopes": _SCOPE_ALL if version >= _SCOPES_FROM else 0,
         "size": 24 if version >= _SCOPES_FROM else 16 if version >= _NETWORK_FROM else 8,
         "paths": [(str(path), access & handled) for path, access in _rules(job, temporary)],
-        "ports": [] if job.network else [(service.port, _CONNECT_TCP) for service in job.services],
-        "filter": _filter(job).hex(),
+        "seccomp": seccomp.numbers_of(("seccomp",))["seccomp"],
+        "filter": _filter(job, asks, broker=True).hex(),
+        "filter-alone": _filter(job, tuple(set(asks) - set(broker.SIGNALS)), broker=False).hex(),
+        "asks": seccomp.numbers_of(asks),
+        "own": [str(folder.resolve()) for folder in own],
     }
     descriptor = channels.data(json.dumps(told).encode())
     argv = (sys.executable, "-I", "-S", launcher.__file__, str(descriptor), *job.argv)
@@ -143,33 +196,38 @@ def _handled(version: int) -> int:
     return _FIRST | sum(right for since, right in later.items() if version >= since)
 
 
-@cache
-def _families(network: bool, services: bool) -> tuple[tuple[int, ...], bool]:
-    if network:
-        return seccomp.EVERY_FAMILY, False
-    if services:
-        return (seccomp.AF_UNIX, seccomp.AF_INET, seccomp.AF_INET6), True
-    return (seccomp.AF_UNIX,), False
+def _asks(version: int, network: bool) -> tuple[str, ...]:
+    """The calls about which the broker decides, because this version has no rules for them."""
+    asks = [*broker.METADATA, *broker.ON_PROCESSES]
+    if not network:
+        asks += broker.CONNECTIONS
+    if version < _TRUNCATES_FROM:
+        asks += broker.LENGTHS
+    if version < _SCOPES_FROM:
+        asks += broker.SIGNALS
+    return tuple(asks)
 
 
-def _filter(job: Job) -> bytes:
-    families, streams_only = _families(job.network, bool(job.services))
-    return seccomp.filter_program(families, streams_only, others_visible=True, one_process=job.one_process)
+def _filter(job: Job, asks: tuple[str, ...], *, broker: bool) -> bytes:
+    return seccomp.filter_program(
+        shares_host=True, network=job.network, asks=asks, broker=broker, one_process=job.one_process
+    )
 
 
 def _rules(job: Job, temporary: Path) -> list[tuple[Path, int]]:
     """What may be read and what may be written; everything else may not."""
     write = _FIRST & ~_MAKE_DEVICES | _REFER | _TRUNCATE
-    rules = [(job.workspace, write), (temporary, write), (Path("/dev/shm"), write)]
+    rules = [(job.workspace, write), (temporary, write)]
     rules += [(Path(device), _READ_FILE | _WRITE_FILE | _TRUNCATE) for device in _DEVICES]
     rules += [
         (Path(node), _ON_FILES)
         for node in view.gpu_nodes(job.devices)
         if Path(node).exists() and not Path(node).is_dir()
     ]
-    # As they are: resolved here, /proc/self would be the harness.
-    rules += [(Path(path), _READ) for path in _READABLE]
+    rules += [(Path(path), _READ) for path in _KERNEL_FILES]
     readable = ["/usr", *view.TOP_FOLDERS, *view.SYSTEM_FILES]
+    readable += [f"/etc/{name}" for name in _ETC_FILES]
+    readable += [f"/sys/fs/cgroup/{name}" for name in _GROUP_FILES]
     readable += view.NETWORK_FILES if job.network else ()
     sources = [*map(Path, readable), *view.interpreter_roots(job.interpreter), *job.read_only.values()]
     for mount in job.mounts:

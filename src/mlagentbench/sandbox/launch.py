@@ -154,7 +154,6 @@ NAMESPACE = Confinement(
 LAUNCHER = Confinement(
     end=_end_by_launcher,
     tree=lambda handle: Descendants(handle.outer, inclusive=False),
-    memory_folders=lambda handle: ("/dev/shm",),
     counts="user",
     root_belongs=False,
 )

@@ -8,6 +8,8 @@ descriptor, and keeps the same gate: it says that it is ready, and runs the prog
 
 from __future__ import annotations
 
+import _socket
+import _thread
 import ctypes
 import json
 import os
@@ -15,13 +17,20 @@ import resource
 import signal
 import struct
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or __name__ != "__main__":
+    from mlagentbench.sandbox import broker
+else:
+    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120 - pathlib takes longer to load than all of this
+    import broker
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _SECCOMP_MODE_FILTER = 2
+_SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER = 1, 8
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
-_RULE_PATH, _RULE_PORT = 1, 2
+_RULE_PATH = 1
 _CAPABILITY_VERSION = 0x20080522
 _HIGHEST_CAPABILITY = 63
 
@@ -58,19 +67,29 @@ def _restrict_files(told: dict[str, Any]) -> None:
         rule = struct.pack("=Qi", access, place)
         _call(f"landlock {path}", _libc.syscall(_LANDLOCK_ADD, ruleset, _RULE_PATH, rule, 0))
         os.close(place)
-    for port, access in told["ports"]:
-        rule = struct.pack("=QQ", access, port)
-        _call("landlock port", _libc.syscall(_LANDLOCK_ADD, ruleset, _RULE_PORT, rule, 0))
     _call("landlock", _libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0))
     os.close(ruleset)
 
 
-def _filter_calls(program: bytes) -> None:
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
-    loaded = Program(len(program) // 8, program)
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(loaded))
+
+def _filter_calls(told: dict[str, Any], channel: Any) -> None:
+    """Load the filter, and hand the descriptor at which it asks to the launcher. Within another filter that asks, as
+    some containers have one, there can be none; then the filter decides alone."""
+    asking, alone = (bytes.fromhex(told[name]) for name in ("filter", "filter-alone"))
+    loaded = _Program(len(asking) // 8, asking)
+    listener = _libc.syscall(
+        told["seccomp"], _SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER, ctypes.byref(loaded)
+    )
+    if listener < 0:
+        loaded = _Program(len(alone) // 8, alone)
+        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(loaded))
+    else:
+        broker.send_listener(channel, listener)
+        os.close(listener)
+    channel.close()
 
 
 def _drop_capabilities() -> None:
@@ -81,7 +100,7 @@ def _drop_capabilities() -> None:
     _call("capset", _libc.capset(header, bytes(24)))
 
 
-def _become(told: dict[str, Any], argv: list[str]) -> None:
+def _become(told: dict[str, Any], argv: list[str], channel: Any) -> None:
     os.setsid()
     os.write(told["status"], json.dumps({"child-pid": os.getpid()}).encode() + b"\n")
     os.close(told["status"])
@@ -92,7 +111,7 @@ def _become(told: dict[str, Any], argv: list[str]) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    _filter_calls(bytes.fromhex(told["filter"]))
+    _filter_calls(told, channel)
     os.write(1, b"\x06")
     while (letter := os.read(0, 1)) != b"\n":
         if not letter:
@@ -156,9 +175,16 @@ def main() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != told["parent"]:
         return
+    channel, channel_inside = _socket.socketpair()
     program = os.fork()
     if program == 0:
-        _become(told, argv)
+        channel.close()
+        _become(told, argv, channel_inside)
+    channel_inside.close()
+    listener = broker.receive_listener(channel)
+    channel.close()
+    if listener is not None:
+        _thread.start_new_thread(broker.Broker(listener, told["asks"], told["own"]).serve, ())
     if told["control"] is not None:
         os.close(told["control"])
     statuses: dict[int, int] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlagentbench.sandbox import view
 from mlagentbench.sandbox.launch import CONTROL_VARIABLE, GROUP, SHELL_GATE_EXEC, Channels, Launch
 from mlagentbench.sandbox.process import Supervisor
-from mlagentbench.sandbox.spec import Job, OutputSink, Process, Result
+from mlagentbench.sandbox.spec import KEEPS_ALL, Job, OutputSink, Process, Result
 from mlagentbench.sandbox.started import Started
 from mlagentbench.sandbox.temporary import temporary_folder
 
@@ -18,6 +18,7 @@ class NoSandbox:
     name = "none"
     isolating = False
     own_network = False
+    cannot = KEEPS_ALL
 
     def gaps(self) -> tuple[str, ...]:
         return (

@@ -33,12 +33,6 @@ def on_socket(folder: Path, service: Service) -> Start:
     return lambda: asyncio.start_unix_server(handler, folder / str(service.port))
 
 
-def on_port(service: Service) -> Start:
-    """A server on the host's own loopback."""
-    handler = _bounded(relay.relay_to(_to_endpoint(service)))
-    return lambda: asyncio.start_server(handler, "127.0.0.1", service.port)
-
-
 def _bounded(handle: relay.Handle) -> relay.Handle:
     """Some clients at once; others wait for a place, and beyond that they are hung up on."""
     places = asyncio.Semaphore(MOST_CONNECTIONS)

@@ -8,7 +8,6 @@ other way out.
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,14 +52,6 @@ def forwarded(job: Job) -> tuple[Service, ...]:
 def with_forwarder(confinement: Confinement) -> Confinement:
     """The forwarder is one more process that is ours."""
     return replace(confinement, overhead=confinement.overhead + 1)
-
-
-def on_loopback(services: tuple[Service, ...]) -> AbstractContextManager[object]:
-    """For sandboxes that share the host's network: listens on the host's loopback itself."""
-    from mlagentbench.sandbox.relays import Relays, on_port
-
-    foreign = [service for service in services if not _is_there_already(service)]
-    return Relays([on_port(service) for service in foreign])
 
 
 def _is_there_already(service: Service) -> bool:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from mlagentbench.units import format_duration, format_size
 
 LimitName = Literal["time", "memory", "processes", "disk", "files", "output"]
+Promise = Literal["services", "timing"]
+"""What some tasks and agents need of a sandbox, and not every backend can promise: `services` of the harness that are
+all that a program can reach; `timing` that nothing outside of the program speeds up."""
+KEEPS_ALL: Mapping[Promise, str] = MappingProxyType({})
+"""What `Sandbox.cannot` is for a backend that keeps every promise."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +164,8 @@ class Sandbox(Protocol):
     """False for `none` only."""
     own_network: bool
     """Whether programs without the host's network have a loopback of their own, rather than the host's."""
+    cannot: Mapping[Promise, str]
+    """The promises that this backend cannot keep, each with the reason, which follows a colon."""
 
     def gaps(self) -> tuple[str, ...]:
         """What this backend does not stop on this machine, one sentence each; empty where it stops all."""

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from mlagentbench.errors import TaskError
+from mlagentbench.sandbox.spec import Promise
 from mlagentbench.units import parse_duration, parse_size
 
 Goal = Literal["minimize", "maximize"]
@@ -231,6 +232,14 @@ class Definition(_Strict):
         if self.services and self.program is not None and self.program.timing is not None:
             raise ValueError("a timed program is alone on its core and cannot have services")
         return self
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What a sandbox must be able to promise for this task."""
+        found: list[Promise] = ["services"] if self.services else []
+        if self.program is not None and self.program.timing is not None:
+            found.append("timing")
+        return tuple(found)
 
     def variant(self, name: str) -> Variant:
         """A variant by its name; `full=OWNER/REPOSITORY@COMMIT` is `full` with that repository in place of its own.

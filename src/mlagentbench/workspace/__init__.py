@@ -7,6 +7,7 @@ way in which anything else reads a folder that an agent could write.
 
 from mlagentbench.workspace.laying import materialise, materialise_plain
 from mlagentbench.workspace.paths import MAX_DEPTH
+from mlagentbench.workspace.places import lay_read_only
 from mlagentbench.workspace.reading import open_file, read_file
 from mlagentbench.workspace.removal import remove_tree
 from mlagentbench.workspace.spec import Change, ChangeKind, Entry, EntryKind, Snapshot
@@ -29,6 +30,7 @@ __all__ = [
     "entries",
     "find",
     "fingerprint",
+    "lay_read_only",
     "materialise",
     "materialise_plain",
     "objects",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mlagentbench.errors import PathRefusedError, UsageError
 from mlagentbench.workspace.paths import shown, split
-from mlagentbench.workspace.removal import folder_at, remove_at
+from mlagentbench.workspace.removal import folder_at, remove_at, root_folder
 
 
 @dataclass
@@ -131,3 +131,9 @@ class Places:
         else:
             os.mkdir(name, dir_fd=folder)
             os.chmod(name, 0o755, dir_fd=folder)
+
+
+def lay_read_only(folder: Path, read_only: Mapping[str, Path], *, link: bool) -> None:
+    """Put links, or else mount points, at the read-only places of a folder, whatever is there instead."""
+    with root_folder(folder, 0o700) as opened:
+        Places(read_only, link=link).mend(opened)

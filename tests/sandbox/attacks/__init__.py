@@ -39,10 +39,6 @@ def table() -> str:
             "| attack | bubblewrap, namespaces | Landlock fallback | judged by |",
             "|---|---|---|---|",
         ]
-        lines += [f"| {a.name} | {a.bwrap} | {_on_landlock(a)} | {a.judge.how} |" for a in group]
+        lines += [f"| {a.name} | {a.bwrap} | {a.landlock} | {a.judge.how} |" for a in group]
         lines.append("")
     return "\n".join(lines)
-
-
-def _on_landlock(attack: Attack) -> str:
-    return attack.landlock + (f" (Landlock {attack.since} or newer)" if attack.since > 1 else "")

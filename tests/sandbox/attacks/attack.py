@@ -19,18 +19,33 @@ def call(x86, arm_number, *arguments):
 """
 """Put before code that makes system calls by their number."""
 
+RACE = """
+import ctypes, struct, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+def race(harmless, wanted, attempt):
+    place = ctypes.create_string_buffer(256)
+    end = time.monotonic() + 1
+    def change():
+        while time.monotonic() < end:
+            for content in (harmless, wanted):
+                ctypes.memmove(place, content + bytes(1), len(content) + 1)
+    thread = threading.Thread(target=change)
+    thread.start()
+    while time.monotonic() < end:
+        attempt(place)
+    thread.join()
+"""
+"""Put before code that changes an argument in its memory while the call is under way."""
+
 
 @dataclass(frozen=True)
 class Attack:
     """`code` is Python; `os` and `sys` are imported. `bwrap` and `landlock` are `stopped`, or `not stopped: ` and
-    the reason; `since` is the first version of Landlock for which the latter holds, and `landlock_as_root` what
-    happens where the harness is root, if that differs."""
+    the reason."""
 
     name: str
     code: str
     judge: Judge
     bwrap: str = STOPPED
     landlock: str = STOPPED
-    landlock_as_root: str | None = None
-    since: int = 1
     limits: Mapping[str, float] = field(default_factory=dict)

@@ -40,10 +40,13 @@ def disk_held(evidence: Evidence) -> bool:
     return not named and (evidence.result.exit_status == 0 or evidence.disk_used > 1.5 * evidence.limits.disk)
 
 
+QUEUES = Judge("the queue or semaphore is looked for on the host", lambda e: e.scene.left_queue())
 DATA = Judge("the data on the host are compared before and after", lambda e: e.scene.data_changed())
 SURVIVORS = Judge("processes with the run's mark are looked for after its end", lambda e: bool(e.survivors))
 REFUSED = Judge("its exit status: 0 only if the kernel let it", lambda e: e.result.exit_status == 0)
-METADATA = Judge("times and modes of the data on the host are compared", lambda e: e.scene.metadata_changed())
+METADATA = Judge(
+    "times, modes and attributes of files on the host are compared", lambda e: e.scene.metadata_changed()
+)
 HOST = Judge("settings of the host are compared before and after", lambda e: e.scene.host_changed())
 HARNESS = Judge(
     "the harness lives, with its limits and priority unchanged", lambda e: e.scene.harness_changed()

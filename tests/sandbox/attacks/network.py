@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.attack import Attack
+from attacks.attack import RACE, Attack
 from attacks.judges import HOST, REFUSED, TRUTH, Judge, contacts
 
 NETWORK = (
@@ -52,7 +52,6 @@ connection.connect(chr(0) + os.environ["ABSTRACT"])
 connection.sendall(b"out")
 """,
         contacts("abstract"),
-        since=6,
     ),
     Attack(
         "connect to a socket of the host by its path",
@@ -63,7 +62,57 @@ connection.connect(os.environ["SOCKET"])
 connection.sendall(b"out")
 """,
         contacts("path"),
-        landlock="not stopped: Landlock does not restrict connecting to sockets that have a path",
+    ),
+    Attack(
+        "connect to a socket of the host through a link of its own",
+        """
+import socket
+os.symlink(os.environ["SOCKET"], "mine")
+connection = socket.socket(socket.AF_UNIX)
+connection.connect("mine")
+connection.sendall(b"out")
+""",
+        contacts("path"),
+    ),
+    Attack(
+        "connect to a socket of the host by a path that changes while it is looked at",
+        RACE
+        + """
+import socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("mine")
+server.listen(1000)
+def attempt(place):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.setblocking(False)
+        libc.connect(connection.fileno(), place, 110)
+kind = struct.pack("=H", socket.AF_UNIX)
+race(kind + b"mine", kind + os.environ["SOCKET"].encode(), attempt)
+""",
+        contacts("path"),
+    ),
+    Attack(
+        "send a datagram to a socket of the host by its path",
+        """
+import socket
+sockets = [lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+           lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]]
+for make in sockets:
+    try:
+        make().sendto(b"out", os.environ["DATAGRAM_SOCKET"])
+    except OSError as error:
+        print(error)
+""",
+        contacts("datagram"),
+    ),
+    Attack(
+        "connect to another address of the host's loopback",
+        """
+import socket
+connection = socket.create_connection(("127.0.0.2", int(os.environ["OTHER_PORT"])), 2)
+connection.sendall(b"out")
+""",
+        contacts("other address"),
     ),
     Attack(
         "listen on a port that the host can reach",

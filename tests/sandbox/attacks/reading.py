@@ -160,6 +160,24 @@ for path in [f"/proc/{os.environ['HARNESS']}/environ", *glob.glob("/proc/*/envir
         leaks("command line"),
     ),
     Attack(
+        "read what others have in shared memory",
+        """
+for name in os.listdir("/dev/shm"):
+    print(open(f"/dev/shm/{name}", "rb").read(1000))
+""",
+        leaks("shared memory"),
+    ),
+    Attack(
+        "learn names in a hidden folder by watching it (inotify)",
+        SYSCALL
+        + """
+watch = libc.inotify_init1(0)
+added = libc.inotify_add_watch(watch, os.path.dirname(os.environ["PRIVATE"]).encode(), 0xFFF)
+sys.exit(0 if added >= 0 else 9)
+""",
+        REFUSED,
+    ),
+    Attack(
         "read what the harness has open",
         """
 folder = f"/proc/{os.environ['HARNESS']}/fd"

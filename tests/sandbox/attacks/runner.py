@@ -1,6 +1,6 @@
 """Runs attacks on one backend and prints a line of JSON for each. It is the harness that they attack.
 
-    python runner.py BACKEND [NAME...] COMMAND-LINE-SECRET
+    python runner.py BACKEND[@VERSION] [NAME...] COMMAND-LINE-SECRET
 
 A process of its own, so that it can run as another user, with a secret in its environment from the start.
 """
@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from attacks import ATTACKS, Attack
 from attacks.scene import ENVIRONMENT_SECRET, Evidence, Scene, signals_received
 from mlagentbench.sandbox import Interpreter, Job, ResourceLimits, Sandbox, choose, disk
+from mlagentbench.sandbox.landlock import LandlockSandbox
 
 LIMITS = ResourceLimits(
     seconds=10, memory=200_000_000, processes=40, disk=40_000_000, files=3000, output=1_000_000
@@ -81,7 +82,8 @@ def main() -> None:
         signal.signal(number, lambda received, frame: signals_received.append(received))
     backend, *names, _ = sys.argv[1:]
     assert os.environ[ENVIRONMENT_SECRET]
-    sandbox = choose(backend)
+    kind, _, version = backend.partition("@")
+    sandbox = LandlockSandbox(int(version)) if version else choose(kind)
     for name in names or ATTACKS:
         print(json.dumps(attack_once(sandbox, ATTACKS[name])), flush=True)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import platform
 import resource
 import secrets
 import signal
@@ -26,6 +28,8 @@ _HOST_SETTINGS = (
 )
 ENVIRONMENT_SECRET = "ATTACKED_HARNESS_TOKEN"
 signals_received: list[int] = []
+_FS_IOC_GETFLAGS = 0x80086601
+_MQ_UNLINK = 181 if platform.machine() == "aarch64" else 241
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,17 @@ class Listeners:
         tcp = socket.create_server(("127.0.0.1", 0))
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         udp.bind(("127.0.0.1", 0))
+        other = socket.create_server(("127.0.0.2", 0))
+        self.datagram_path = str(folder / "datagrams")
+        datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        datagram.bind(self.datagram_path)
         abstract, path = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
         abstract.bind("\0" + self.abstract)
         path.bind(self.path)
         self.tcp_port, self.udp_port = tcp.getsockname()[1], udp.getsockname()[1]
+        self.other_port = other.getsockname()[1]
         self._sockets = {"tcp": tcp, "udp": udp, "abstract": abstract, "path": path}
+        self._sockets |= {"other address": other, "datagram": datagram}
         for kind in ("abstract", "path"):
             self._sockets[kind].listen()
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -79,7 +89,7 @@ class Listeners:
             return False
         found.setblocking(False)
         try:
-            if kind == "udp":
+            if kind in ("udp", "datagram"):
                 found.recv(100)
             else:
                 found.accept()[0].close()
@@ -111,7 +121,10 @@ class Scene:
     def __init__(self, folder: Path, *, links: bool) -> None:
         self.folder = folder
         self.mark = secrets.token_hex(8)
-        kinds = ("answers", "recipe", "solution", "other run", "home", "memory", "open file", "sibling")
+        kinds = (
+            *("answers", "recipe", "solution", "other run", "home", "memory", "open file", "sibling"),
+            "shared memory",
+        )
         self.secrets = {
             kind: f"SECRET-OF-{kind.upper().replace(' ', '-')}-{secrets.token_hex(8)}" for kind in kinds
         }
@@ -135,6 +148,8 @@ class Scene:
         opened = self._write("opened", self.secrets["open file"])
         self._opened = opened.open("rb")
         opened.unlink()
+        self._shared = Path("/dev/shm", f"scene-{self.mark}")
+        self._shared.write_text(self.secrets["shared memory"])
         self.listeners = Listeners(folder, self.mark)
         self._before = (self._data_content(), self._data_metadata(), _host(), _harness())
         signals_received.clear()
@@ -157,6 +172,8 @@ class Scene:
             "FREE_PORT": str(self.listeners.free_port),
             "ABSTRACT": self.listeners.abstract,
             "SOCKET": self.listeners.path,
+            "DATAGRAM_SOCKET": self.listeners.datagram_path,
+            "OTHER_PORT": str(self.listeners.other_port),
         }
 
     def data_changed(self) -> bool:
@@ -193,6 +210,16 @@ class Scene:
     def left_key(self) -> bool:
         return self.mark in Path("/proc/keys").read_text()
 
+    def left_queue(self) -> bool:
+        """Whether there is a queue or semaphore of the run's mark; it is removed."""
+        libc = ctypes.CDLL(None)
+        key = int(self.mark[:7], 16)
+        queue, semaphore = libc.msgget(key, 0), libc.semget(key, 0, 0)
+        named = libc.syscall(ctypes.c_long(_MQ_UNLINK), self.mark.encode())
+        libc.msgctl(queue, 0, None)
+        libc.semctl(semaphore, 0, 0)
+        return queue >= 0 or semaphore >= 0 or named == 0
+
     def survivors(self) -> tuple[int, ...]:
         found = []
         for folder in Path("/proc").iterdir():
@@ -203,6 +230,8 @@ class Scene:
 
     def close(self) -> None:
         self.left_outside()
+        self.left_queue()
+        self._shared.unlink()
         self.listeners.close()
         self._opened.close()
 
@@ -224,9 +253,22 @@ class Scene:
     def _data_content(self) -> list[tuple[str, bytes]]:
         return [(str(path), path.read_bytes()) for path in (*sorted(self.data.iterdir()), self.single)]
 
-    def _data_metadata(self) -> list[tuple[int, int]]:
-        found = [path.stat() for path in (*sorted(self.data.iterdir()), self.single)]
-        return [(status.st_mode, status.st_mtime_ns) for status in found]
+    def _data_metadata(self) -> list[tuple[object, ...]]:
+        outside = (self.private, self.private.parent, self.home, self.data)
+        return [_metadata(path) for path in (*sorted(self.data.iterdir()), self.single, *outside)]
+
+
+def _metadata(path: Path) -> tuple[object, ...]:
+    status = path.stat()
+    flags = bytearray(8)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.ioctl(descriptor, _FS_IOC_GETFLAGS, flags)
+    except OSError:
+        pass  # not on every file system
+    finally:
+        os.close(descriptor)
+    return status.st_mode, status.st_mtime_ns, status.st_gid, tuple(os.listxattr(path)), bytes(flags)
 
 
 def _host() -> dict[str, str]:

@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
-from attacks.attack import STOPPED, Attack
-from attacks.judges import HARNESS, SURVIVORS, stopped_by
+from attacks.attack import SYSCALL, Attack
+from attacks.judges import HARNESS, OUTSIDE, QUEUES, REFUSED, SURVIVORS, stopped_by
 
 SURVIVING = (
+    Attack(
+        "leave something in shared memory",
+        'open(f"/dev/shm/MARK-{os.environ[\'MARK\']}", "w").write("for the next run")',
+        OUTSIDE,
+    ),
+    Attack(
+        "leave a System V message queue or semaphore behind",
+        SYSCALL
+        + """
+key = int(os.environ["MARK"][:7], 16)
+queue = libc.msgget(key, 0o1666)
+libc.msgsnd(queue, struct.pack("=q", 1) + b"for the next run", 16, 0)
+libc.semget(key, 1, 0o1666)
+""",
+        QUEUES,
+    ),
+    Attack(
+        "leave a POSIX message queue behind",
+        SYSCALL
+        + """
+attributes = struct.pack("=8q", 0, 1, 64, 0, 0, 0, 0, 0)
+call(240, 180, os.environ["MARK"].encode(), 0o102, 0o666, attributes)
+""",
+        QUEUES,
+    ),
+    Attack(
+        "hold up the harness by a lease on a file",
+        """
+import fcntl
+open("mine", "w").close()
+fcntl.fcntl(os.open("mine", os.O_RDONLY), 1024, fcntl.F_RDLCK)
+""",
+        REFUSED,
+    ),
     Attack(
         "leave a daemon behind (double fork)",
         """
@@ -101,7 +135,6 @@ for number in (signal.SIGTERM, signal.SIGUSR1):
         print(error)
 """,
         HARNESS,
-        since=6,
     ),
     Attack(
         "take the harness's descriptors away (prlimit)",
@@ -123,7 +156,5 @@ pid = int(os.environ["HARNESS"])
 os.sched_setaffinity(pid, set(sorted(os.sched_getaffinity(pid))[:1]))
 """,
         HARNESS,
-        landlock="not stopped for ordinary users: Landlock does not restrict it, and threads need the same call",
-        landlock_as_root=STOPPED,
     ),
 )

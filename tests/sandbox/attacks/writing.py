@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.attack import SYSCALL, Attack
+from attacks.attack import RACE, SYSCALL, Attack
 from attacks.judges import DATA, METADATA, NODES, OUTSIDE, REFUSED, SETUID
 
 WRITING = (
@@ -44,7 +44,12 @@ for path in ("data/train.csv", "single.csv"):
         'os.symlink(os.environ["DATA"] + "/train.csv", "mine"); open("mine", "w").write("mine")',
         DATA,
     ),
-    Attack("cut read-only data short", 'os.truncate("data/train.csv", 0)', DATA, since=3),
+    Attack("cut read-only data short", 'os.truncate("data/train.csv", 0)', DATA),
+    Attack(
+        "cut read-only data short by opening them",
+        'os.open("data/train.csv", os.O_RDONLY | os.O_TRUNC)',
+        DATA,
+    ),
     Attack(
         "write to read-only data through a shared mapping",
         """
@@ -58,7 +63,69 @@ mmap.mmap(file, 0)[:4] = b"mine"
         "change the times of read-only data",
         'os.utime("data/train.csv", (0, 0)); os.utime("single.csv", (0, 0))',
         METADATA,
-        landlock="not stopped: Landlock does not restrict changes of times and modes of files that one owns",
+    ),
+    Attack(
+        "change the mode of a file outside",
+        """
+places = (os.environ["PRIVATE"], os.environ["HOME_FOLDER"], os.environ["DATA"], "data/train.csv", "single.csv")
+for place in places:
+    for attempt in (lambda: os.chmod(place, 0o777), lambda: os.chmod(place, 0o777, dir_fd=os.open("/", 0)),
+                    lambda: os.fchmod(os.open(place, os.O_RDONLY), 0o777),
+                    lambda: os.fchmod(os.open(place, os.O_PATH), 0o777)):
+        try:
+            attempt()
+        except OSError as error:
+            print(error)
+""",
+        METADATA,
+    ),
+    Attack(
+        "change the mode of a file outside by a path that changes while it is looked at",
+        RACE
+        + """
+open("mine", "w").close()
+race(b"mine", os.environ["DATA"].encode(), lambda place: libc.chmod(place, 0o777))
+""",
+        METADATA,
+    ),
+    Attack(
+        "change the mode of a file outside by a link that changes while it is looked at",
+        """
+import threading, time
+open("mine", "w").close()
+end = time.monotonic() + 1
+def swap():
+    while time.monotonic() < end:
+        for target in ("mine", os.environ["DATA"]):
+            os.symlink(target, "new")
+            os.replace("new", "link")
+os.symlink("mine", "link")
+thread = threading.Thread(target=swap)
+thread.start()
+while time.monotonic() < end:
+    try:
+        os.chmod("link", 0o777)
+    except OSError:
+        pass
+thread.join()
+""",
+        METADATA,
+    ),
+    Attack(
+        "give a file outside other attributes",
+        SYSCALL
+        + """
+import fcntl
+for place in (os.environ["HOME_FOLDER"], os.environ["DATA"], "data/train.csv", "single.csv"):
+    for attempt in (lambda: os.setxattr(place, "user.mine", b"1"), lambda: os.chown(place, -1, os.getgid()),
+                    lambda: call(463, 463, -100, place.encode(), 0, b"user.mine", struct.pack("=QII", 0, 0, 0), 16),
+                    lambda: fcntl.ioctl(os.open(place, os.O_RDONLY), 0x40086602, struct.pack("=Q", 0x40))):
+        try:
+            attempt()
+        except OSError as error:
+            print(error)
+""",
+        METADATA,
     ),
     Attack(
         "mount something over read-only data",
