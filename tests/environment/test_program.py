@@ -102,7 +102,7 @@ except OSError:
 @pytest.mark.parametrize(
     ("code", "limits", "words"),
     [
-        ("import time; time.sleep(600)", {"time": 2.0}, "it ran longer than the limit of 2"),
+        ("import time; time.sleep(600)", {"time": 10.0}, "it ran longer than the limit of"),
         (
             "x = [bytearray(10**8) for _ in range(40)]",
             {"memory": 3 * 10**8},

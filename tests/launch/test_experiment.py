@@ -19,6 +19,7 @@ from mlagentbench import experiment, verify
 from mlagentbench.errors import UsageError
 from mlagentbench.record.events import Note, StepTaken
 from mlagentbench.record.summary import Summary, read_summary
+from mlagentbench.workspace import read
 
 SEEDS = 4
 RUNS = 2 * 4 * SEEDS
@@ -159,6 +160,42 @@ def test_ctrl_c_twice_aborts_and_all_can_be_gone_on_with(bench):
     assert all(s.ended == "" for s in bench.summaries()), "all can be gone on with"
     for run in bench.runs():
         assert not any(isinstance(event, Note) for event in events_of(run.path)), "nobody died"
+
+
+@pytest.mark.xdist_group("experiments")
+def test_ctrl_c_does_not_wait_for_a_program_that_is_the_agent_and_leaves_it_resumable(bench):
+    line = "test -e left && exec python train.py; echo some > left; sleep 36000"
+    program = {"agent": "command", "settings": {"command": line, "settle": 9_000, "longest": 9_000}}
+    file = bench.file(tasks=[str(bench.tasks[0])], agents=[program])
+    process = bench.start(file)
+    wait_for(lambda: any((run.workspace / "left").exists() for run in bench.runs()))
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(timeout=300)
+    assert process.returncode == 130, told
+    assert "Stopping the programs of 1 runs now; they start again" in told and "Traceback" not in told
+    (run,) = bench.runs()
+    (kept,) = (event for event in events_of(run.path) if isinstance(event, StepTaken))
+    assert [change.path for change in kept.changes] == ["left"]
+    assert "starts again when the run is resumed" in kept.observation.text
+    assert bench.json(file)["complete"]
+    (summary,) = bench.summaries()
+    assert summary.ended == "submitted" and summary.grade is not None and summary.grade.valid
+
+
+@pytest.mark.xdist_group("experiments")
+def test_a_program_reaches_the_models_of_the_experiment(bench):
+    model = script(bench.folder, "Hello.")
+    line = 'echo "$MLAGENTBENCH_MODEL" > model.txt'
+    file = bench.file(
+        tasks=[str(bench.tasks[0])],
+        agents=[{"agent": "command", "settings": {"command": line}}],
+        models=[model],
+    )
+    assert bench.json(file)["complete"]
+    (run,) = bench.runs()
+    assert run.request().model == model and run.request().chat == "model"
+    snapshot = next(event.snapshot for event in reversed(events_of(run.path)) if isinstance(event, StepTaken))
+    assert read(run.store(), snapshot, "model.txt", 1_000).decode().strip() == model
 
 
 @pytest.mark.xdist_group("experiments")

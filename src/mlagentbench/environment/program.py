@@ -23,6 +23,7 @@ _NOT_FOUND = (
     "installation with --mount.]"
 )
 _NOT_FOUND_STATUS = (126, 127)
+_TICK = 0.25
 _OFTEN = 50
 """Steps after which files settle ever later, so that hours of work are hundreds of steps and not thousands."""
 _WAITING = "\n[Stopping. What the program asked its model is under way, and its answer is waited for.]\n"
@@ -108,16 +109,24 @@ class Program:
 
 
 def _stay(bench: Workbench, process: Process, settling: Settling) -> str:
-    """Until files have settled, the program has ended, or a limit of the run has ended it; then that is told."""
-    while not process.ended(settling.pause):
+    """Until files have settled, the program has ended, or a limit of the run has ended it; then that is told.
+
+    A run that is to stop soon does not wait for any of these, which may take hours.
+    """
+    next_look = time.monotonic() + settling.pause
+    while not process.ended(min(settling.pause, _TICK)):
+        if bench.stopping():
+            raise KeyboardInterrupt
         if bench.deadline is not None and time.monotonic() >= bench.deadline:
             process.kill(LimitReached("time", bench.limits.time or 0.0))
             return ""
         if spent := _spent(bench):
             process.kill()
             return spent
-        if settling.look():
-            return ""
+        if time.monotonic() >= next_look:
+            if settling.look():
+                return ""
+            next_look = time.monotonic() + settling.pause
     return ""
 
 

@@ -20,7 +20,7 @@ from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.offering import Chat, Offering
 from mlagentbench.environment.own import module_path, own_layout, own_text
 from mlagentbench.environment.secrets import values_of
-from mlagentbench.environment.watch import Silence, Watch
+from mlagentbench.environment.watch import Silence, Watch, asked_to_stop
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import MachineFaultError
 from mlagentbench.grading import Grade
@@ -122,6 +122,7 @@ class Setup:
             devices=self.devices,
             ask=self.ask if self.person is None else self.person.help,
             on_output=self.watch.output,
+            stopping=partial(asked_to_stop, self.watch),
         )
         shown = Limits(
             steps=self.limits.steps, time=self.limits.time, execution_time=self.limits.execution_time

@@ -32,6 +32,11 @@ class Watch(Protocol):
         """Something that is not a step."""
 
 
+def asked_to_stop(watch: Watch) -> bool:
+    """Whether whoever looks on wants the run to stop soon. One that can want it says so by an attribute `stopping`."""
+    return bool(getattr(watch, "stopping", False))
+
+
 class Silence:
     """Nobody looks on."""
 

@@ -52,6 +52,8 @@ class Workbench:
     ask: Callable[[str], str] | None = None
     """Reaches a person, in interactive mode."""
     on_output: Callable[[str], None] = lambda text: None
+    stopping: Callable[[], bool] = lambda: False
+    """Whether the run is to stop soon."""
     """Gets a program's output while it runs."""
     deadline: float | None = None
     """On the monotonic clock, when the run's own time is up."""

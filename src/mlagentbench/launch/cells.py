@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from mlagentbench.agent.spec import needs_model
+from mlagentbench.agent.spec import WITH_ANY_MODEL, needs_model
 from mlagentbench.environment.actions.registry import shown_actions
 from mlagentbench.environment.models import ModelChoice, changed_calls
 from mlagentbench.environment.setup import key_mark
@@ -98,7 +98,7 @@ def expand(plan: Plan, tasks: Mapping[str, Task]) -> list[Cell]:
             for model in _models_for(plan, agent):
                 runs = agent.runs or (model.runs if model else None) or plan.runs
                 cell = _cell(plan, entry, tasks[entry.task], variant, data_seed, agent, model)
-                if not any(_fits(exclusion, cell) for exclusion in plan.exclude):
+                if not any(fits(exclusion, cell) for exclusion in plan.exclude):
                     numbered += [(n, replace(cell, seed=plan.seed + n)) for n in range(runs)]
     unique = {cell.identity(): (number, cell) for number, cell in numbered}
     return [cell for _, cell in sorted(unique.values(), key=lambda each: each[0])]
@@ -120,7 +120,13 @@ def _models_for(plan: Plan, agent: AgentEntry) -> list[ModelEntry | None]:
         known = {model.model: model for model in plan.models}
         said = [known.get(m.model, m) if m == ModelEntry(model=m.model) else m for m in agent.models]
         return [*said] or [None]
-    return [*plan.models] if needs_model(agent.agent) and plan.models else [None]
+    return [*plan.models] if takes_models(agent) and plan.models else [None]
+
+
+def takes_models(agent: AgentEntry) -> bool:
+    """Whether an agent that has none of its own is run with each model of the experiment: one that needs a model, or
+    that uses one where there is one, such as a program."""
+    return agent.models is None and (needs_model(agent.agent) or agent.agent in WITH_ANY_MODEL)
 
 
 def name_in_cells(task: Task) -> str:
@@ -155,7 +161,7 @@ def _cell(
     )
 
 
-def _fits(exclusion: Exclusion, cell: Cell) -> bool:
+def fits(exclusion: Exclusion, cell: Cell) -> bool:
     return all(
         said is None or said in is_so
         for said, is_so in (

@@ -11,7 +11,7 @@ from mlagentbench.environment.making import refuse_unpromised
 from mlagentbench.environment.secrets import refuse_secrets, values_of
 from mlagentbench.errors import MLAgentBenchError, SandboxUnavailableError
 from mlagentbench.launch.board import Line
-from mlagentbench.launch.cells import Cell, Wanted, expand, name_in_cells
+from mlagentbench.launch.cells import Cell, Wanted, expand, fits, name_in_cells, takes_models
 from mlagentbench.launch.machine import all_gpus
 from mlagentbench.launch.orders import CheckOrder
 from mlagentbench.launch.plan import AgentEntry, ModelEntry, Plan
@@ -32,6 +32,8 @@ class Draft:
     cells: list[Cell] = field(default_factory=list)
     wanted: list[Wanted] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What of it has no effect."""
 
 
 def draft(plan: Plan, key: str | None = None) -> Draft:
@@ -58,7 +60,9 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
             made.problems.append(str(error))
         else:
             made.problems += _problems_of(plan, agent)
+    made.problems += _unused_models(plan)
     made.cells = expand(plan, made.tasks)
+    made.notes += _idle_exclusions(plan, made.tasks)
     if not made.cells and not made.problems:
         made.problems.append("Nothing is left to run: `exclude` takes everything out.")
     tasks = {name_in_cells(task): task for task in made.tasks.values()}
@@ -90,6 +94,30 @@ def _problems_of(plan: Plan, agent: AgentEntry) -> list[str]:
             f"The agent {agent.name} needs a model: name one with -m provider/name, or under `models`.{own}"
         ]
     return []
+
+
+def _unused_models(plan: Plan) -> list[str]:
+    if any(takes_models(agent) for agent in plan.agents):
+        return []
+    named = {model.model for agent in plan.agents for model in agent.models or ()}
+    unused = [model.model for model in plan.models if model.model not in named]
+    if not unused:
+        return []
+    agents = ", ".join(agent.name for agent in plan.agents)
+    return [
+        f"No agent of this plan would ask {', '.join(unused)}: {agents} ask no model, or have others. Leave what is "
+        "not used out of the models, or name an agent that asks it."
+    ]
+
+
+def _idle_exclusions(plan: Plan, tasks: dict[str, Task]) -> list[str]:
+    """Mistyped names, most likely."""
+    cells = expand(plan.model_copy(update={"exclude": ()}), tasks)
+    return [
+        f"`exclude` leaves nothing out by {exclusion.model_dump(exclude_none=True)}: no run of this plan fits it."
+        for exclusion in plan.exclude
+        if not any(fits(exclusion, cell) for cell in cells)
+    ]
 
 
 def with_digests(wanted: list[Wanted]) -> list[Wanted]:

@@ -102,7 +102,7 @@ def experiment(
     with alone_in(where):
         notes = keep_plan(where, chosen, made.cells, made.tasks, changed=changed)
         lines, found = find_lines(where, with_digests(made.wanted))
-        board = Board(where.name, where, lines, notes=[*notes, *found])
+        board = Board(where.name, where, lines, notes=[*made.notes, *notes, *found])
         wait_for_locks(lines, watch.preparing)
         short = _incomplete(lines, key)
         over = all(line.state == "ended" for line in lines)
@@ -152,7 +152,7 @@ def _look(made: Draft, where: Path, forker: Forker | None) -> Experiment:
     known = {line.cell.identity() for line in lines}
     outcomes = [_outcome(line) for line in lines]
     outcomes += [Outcome(c, "missing", None, None) for c in made.cells if c.identity() not in known]
-    return Experiment(where.name, where, tuple(outcomes), tuple(notes), tuple(problems))
+    return Experiment(where.name, where, tuple(outcomes), (*made.notes, *notes), tuple(problems))
 
 
 def _incomplete(lines: list[Line], key: str | None) -> dict[tuple[str, str, int], Incomplete]:

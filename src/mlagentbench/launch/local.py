@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 
 from mlagentbench.errors import RecordError
 from mlagentbench.launch.board import Board, Line, Measuring, Onlooker
 from mlagentbench.launch.deaths import note_death
+from mlagentbench.launch.demand import memory_of, needs_of
 from mlagentbench.launch.machine import Machine, Needs, Share, free_disk
 from mlagentbench.launch.orders import MeasureOrder, Message, Order, RunOrder
-from mlagentbench.launch.plan import Plan, TaskEntry
+from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.processes import ForkerDiedError, Processes
 from mlagentbench.record.folder import RunFolder, new_run_id, run_path
 from mlagentbench.record.summary import read_summary
@@ -27,8 +27,6 @@ _TICK = 0.25
 _BETWEEN_LOOKS_AT_DISK = 2.0
 _GRACE = 15.0
 """Seconds that processes get to let go of their runs when all is aborted."""
-_ON_THIS_MACHINE = ("local", "huggingface")
-"""Providers whose models compute here, on all cores."""
 
 
 @dataclass
@@ -125,7 +123,19 @@ class Local:
         self._board.stopping = why
         self._told_to_stop = max(self._told_to_stop, 1)
         if self._jobs:
-            self._say(f"Finishing the steps in hand of {len(self._jobs)} runs; Ctrl-C again aborts them.")
+            programs = sum(
+                isinstance(job.work, Line) and job.work.cell.agent == "command" for job in self._jobs.values()
+            )
+            others = len(self._jobs) - programs
+            words = []
+            if others:
+                words.append(f"Finishing the steps in hand of {others} runs; Ctrl-C again aborts them.")
+            if programs:
+                words.append(
+                    f"Stopping the programs of {programs} runs now; they start again from their files when the runs "
+                    "are resumed."
+                )
+            self._say(" ".join(words))
             self._processes.stop_soon()
 
     def _look_at_disk(self) -> None:
@@ -165,7 +175,7 @@ class Local:
         while self._measurings:
             measuring = self._measurings[0]
             line = next(line for line in self._board.lines if line.cell.data == measuring.data)
-            share = self._machine.take(self._needs(line))
+            share = self._machine.take(needs_of(line, self._plan, self._machine))
             if share is None:
                 return
             self._measurings.popleft()
@@ -186,35 +196,11 @@ class Local:
                 self._lines.remove(line)
                 self._hold(line, refused)
                 continue
-            share = self._machine.take(self._needs(line))
+            share = self._machine.take(needs_of(line, self._plan, self._machine))
             if share is None:
                 return
             self._lines.remove(line)
             self._start(line, share, self._run_order(line, share))
-
-    def _needs(self, line: Line) -> Needs:
-        entry = self._entry(line)
-        model = line.cell.model
-        computes = model is not None and model.model.partition("/")[0] in _ON_THIS_MACHINE
-        cores = self._machine.cores if computes else entry.cores or self._plan.resources.cores
-        gpus = self._plan.resources.gpus if entry.gpus is None else entry.gpus
-        program = line.wanted.task.definition.program
-        timed = program is not None and program.timing is not None
-        memory = self._memory(line) or self._machine.usual_memory(cores)
-        return Needs(cores, memory, gpus, alone=timed or computes)
-
-    def _entry(self, line: Line) -> TaskEntry:
-        """Of the plan: by the folder before the name, which a copy of a task may have as well."""
-        task, entries = line.wanted.task, self._plan.tasks
-        folder = task.folder.absolute()
-        at = [each for each in entries if Path(each.task).expanduser().absolute() == folder]
-        called = [each for each in entries if each.task in (task.name, task.id, line.cell.task)]
-        return (at or called)[0]
-
-    def _memory(self, line: Line) -> int | None:
-        """What was said that one execution of it may use."""
-        said = line.cell.limits.get("memory") or line.wanted.task.definition.limits.memory
-        return int(said) if said else None
 
     def _run_order(self, line: Line, share: Share, give_up: str = "") -> RunOrder:
         runs, experiment = self._board.folder.parent, self._board.folder.name
@@ -229,7 +215,7 @@ class Local:
             folder=line.folder,
             give_up=give_up,
             key=self._key,
-            memory=None if self._memory(line) else share.memory or None,
+            memory=None if memory_of(line) else share.memory or None,
             gpus=share.gpus,
         )
 
