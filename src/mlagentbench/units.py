@@ -15,9 +15,9 @@ _NUMBER_AND_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 def parse_size(text: str | int) -> int:
     """Bytes in `text`: `512MB`, `4GiB`, or a bare number of bytes."""
-    if isinstance(text, int):
+    if isinstance(text, int) and not isinstance(text, bool):
         return text
-    match = _NUMBER_AND_UNIT.fullmatch(text)
+    match = _NUMBER_AND_UNIT.fullmatch(text) if isinstance(text, str) else None
     if not match or match[2].upper() not in _BYTES:
         raise UsageError(f"{text!r} is not a size; write it like 512MB or 4GiB.")
     return int(float(match[1]) * _BYTES[match[2].upper()])
@@ -25,8 +25,10 @@ def parse_size(text: str | int) -> int:
 
 def parse_duration(text: str | float) -> float:
     """Seconds in `text`: `90s`, `10m`, `5h`, `1h30m`, or a bare number of seconds."""
-    if isinstance(text, int | float):
+    if isinstance(text, int | float) and not isinstance(text, bool):
         return float(text)
+    if not isinstance(text, str):
+        raise UsageError(f"{text!r} is not a duration; write it like 90s, 10m or 5h.")
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
     spelled = "".join(number + unit for number, unit in parts)
     if not parts or spelled != re.sub(r"\s+", "", text) or any(unit not in _SECONDS for _, unit in parts):

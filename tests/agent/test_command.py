@@ -312,7 +312,7 @@ def test_one_that_leaves_nothing_has_submitted_nothing(command: Callable[..., Ru
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "'command'.*Field required"),
+        ({}, "'command'.*it is missing, and required"),
         ({"command": "/opt/no/such/program -y"}, "There is no program /opt/no/such/program on this machine"),
         (
             {"command": f"A=1 {sys.executable} -c 1"},

@@ -459,7 +459,7 @@ def test_from_python_it_gives_what_came_of_each_run(tiny_task, tmp_path, quick):
     assert all((outcome.folder / "evaluation.json").exists() for outcome in done.outcomes)
     again = experiment(plan, folder=tmp_path / "runs", name="py")
     assert [outcome.folder for outcome in again.outcomes] == [outcome.folder for outcome in done.outcomes]
-    with pytest.raises(UsageError, match=r"there is no such key\. Did you mean tasks"):
+    with pytest.raises(UsageError, match=r"there is no such key\. Did you mean 'tasks'"):
         experiment({"task": ["x"], "agents": ["starter"]})
 
 

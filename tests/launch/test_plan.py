@@ -124,12 +124,12 @@ def test_the_same_cell_said_twice_is_one_run():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("taks: [house-price]\n", "taks: there is no such key. Did you mean tasks?"),
+        ("taks: [house-price]\n", "taks: there is no such key. Did you mean 'tasks'?"),
         (
             "agents: [{agent: act, setings: {}}]\n",
-            "agents[0].setings: there is no such key. Did you mean settings?",
+            "agents[0].setings: there is no such key. Did you mean 'settings'?",
         ),
-        ("limits: {step: 5}\n", "limits.step: there is no such key. Did you mean steps?"),
+        ("limits: {step: 5}\n", "limits.step: there is no such key. Did you mean 'steps'?"),
         (
             "resources: {ram: 5}\n",
             "resources.ram: there is no such key. Known are: cores, gpus, sharing, parallel",
@@ -140,9 +140,17 @@ def test_the_same_cell_said_twice_is_one_run():
         ),
         ("agents: [{agent: act, models: [{modl: x}]}]\n", "agents[0].models[0].modl: there is no such key."),
         ("exclude: [{}]\n", "exclude[0]: an exclusion says what to leave out"),
-        ("runs: 0\n", "runs: Input should be greater than or equal to 1."),
+        ("runs: 0\n", "runs: it must be at least 1, and is 0."),
         ("agents: [act, act]\n", "act stands among the agents more than once; give each a label of its own."),
-        ("limits: {time: tomorrow}\n", "'tomorrow' is not a duration"),
+        ("limits: {time: tomorrow}\n", "limits.time: 'tomorrow' is not a duration"),
+        ("limits: {time: [1]}\n", "limits.time: [1] is not a duration"),
+        ("tasks: house-price\n", "tasks: it must be a list, as in [a, b], and is 'house-price'."),
+        (
+            "chat: modle\n",
+            "chat: 'modle' is not possible here. Possible are '', 'stand-in' and 'model'. Did you mean",
+        ),
+        ("agents: [{agent: act, env: [A]}]\n", "agents[0]: only the agent 'command' has a program"),
+        ("agents: [{agent: act, label: a b}]\n", "agents[0].label: 'a b' is no label"),
         ("runs: 1\nruns: 2\n", "the key 'runs' stands twice"),
         ("name: ../evil\n", "name: '../evil' is no plain name for an experiment; use letters, digits"),
         ("- house-price\n", "must hold keys and values"),
@@ -160,7 +168,9 @@ def test_a_mistake_is_told_with_its_place_and_the_nearest_word(tmp_path: Path, t
 
 def test_every_mistake_is_told_at_once(tmp_path: Path):
     words = told(tmp_path, "tasks: []\nrunz: 4\nseed: many\n")
-    assert all(place in words for place in ("tasks:", "agents: this must be said", "runz:", "seed:"))
+    assert all(
+        place in words for place in ("tasks:", "agents: it is missing, and required", "runz:", "seed:")
+    )
 
 
 def test_paths_that_begin_with_a_dot_are_found_from_the_file(tmp_path: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mlagentbench.environment import Environment
 from mlagentbench.errors import MLAgentBenchError, UsageError
+from mlagentbench.validation import problem_of
 
 
 class Settings(BaseModel):
@@ -171,19 +172,15 @@ def _settings(name: str, model: type[BaseModel], given: Mapping[str, Any]) -> Ba
     try:
         return model.model_validate(dict(given), extra=extra, by_alias=True, by_name=True)
     except ValidationError as error:
-        problem = error.errors()[0]
-        field = ".".join(map(str, problem["loc"])) or "settings"
-        unknown = problem["type"] == "extra_forbidden"
-        why = _no_such(field, model.model_fields) if unknown else f"{problem['msg']}."
+        field, wrong = problem_of(error, model, "setting")
+        which = (
+            f"The setting {field!r} of the agent {name!r} is"
+            if field
+            else f"The agent {name!r}'s settings are"
+        )
+        wrong, _, _ = wrong.partition(" Known are: ")
         known = ", ".join(model.model_fields) or "none"
-        raise UsageError(
-            f"The setting {field!r} of the agent {name!r} is not right: {why} Its settings are: {known}."
-        ) from None
-
-
-def _no_such(field: str, names: Iterable[str]) -> str:
-    near = get_close_matches(field, names, 1, cutoff=0.5)
-    return f"there is no such setting.{f' Did you mean {near[0]!r}?' if near else ''}"
+        raise UsageError(f"{which} not right: {wrong} Its settings are: {known}.") from None
 
 
 class _Function:

@@ -11,6 +11,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.record.request import RunLimits
 from mlagentbench.sandbox import ResourceLimits, default_limits
 from mlagentbench.task.definition import Limits
+from mlagentbench.validation import problem_of
 
 
 def run_limits(task: Limits, user: Mapping[str, Any] | None = None) -> RunLimits:
@@ -37,12 +38,9 @@ def _checked(values: Mapping[str, Any]) -> RunLimits:
     try:
         return RunLimits.model_validate(values)
     except ValidationError as error:
-        problem = error.errors()[0]
-        name = ".".join(map(str, problem["loc"]))
+        name, wrong = problem_of(error, RunLimits, "limit")
         known = ", ".join(RunLimits.model_fields)
-        raise UsageError(
-            f"The limit {name!r} is not right: {problem['msg']}. The limits are: {known}."
-        ) from None
+        raise UsageError(f"The limit {name!r} is not right: {wrong} The limits are: {known}.") from None
 
 
 def resource_limits(limits: RunLimits, seconds_left: float | None = None) -> ResourceLimits:

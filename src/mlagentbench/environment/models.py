@@ -17,6 +17,7 @@ from mlagentbench.model.spec import Model, Usage
 from mlagentbench.record.events import ModelRole
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.request import RunRequest
+from mlagentbench.validation import problem_of
 
 REPLAY = "replay/"
 """`replay/PATH`: the completions that were recorded in a run, so that it can be repeated without its model."""
@@ -135,11 +136,10 @@ def changed_calls(calls: CallOptions, user: Mapping[str, Any] | None) -> CallOpt
     try:
         return CallOptions.model_validate(calls.model_dump() | dict(user or {}))
     except ValidationError as error:
-        problem = error.errors()[0]
-        name = ".".join(map(str, problem["loc"]))
+        name, wrong = problem_of(error, CallOptions, "option")
         known = ", ".join(CallOptions.model_fields)
         raise UsageError(
-            f"Models cannot be called with this {name!r}: {problem['msg']}. What can be said: {known}."
+            f"Models cannot be called with this {name!r}: {wrong} What can be said: {known}."
         ) from None
 
 

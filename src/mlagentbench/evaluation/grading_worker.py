@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.grading import Grade
+from mlagentbench.validation import problems_of
 
 
 class Job(BaseModel):
@@ -63,7 +64,9 @@ class Worker:
                 else:
                     return answer.grade or answer.problem
         except (BrokenPipeError, ValueError) as error:
-            problem = f": {error}" if isinstance(error, ValidationError) else ""
+            problem = (
+                f": {problems_of(error, Answer)[0]}".rstrip(".") if isinstance(error, ValidationError) else ""
+            )
             return f"The process that graded {job.snapshot[:12]} of {job.run} broke off{problem}. Grade it again."
         return f"The process that graded {job.snapshot[:12]} of {job.run} ended with {process.wait()}. Grade it again."
 

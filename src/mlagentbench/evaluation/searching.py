@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mlagentbench.errors import RecordError
 from mlagentbench.record import RunFolder
 from mlagentbench.record.events import Note
 from mlagentbench.task.definition import Goal
+from mlagentbench.validation import problems_of
 
 
 class Tried(BaseModel):
@@ -45,7 +46,13 @@ def tried_in(folder: RunFolder) -> list[Tried]:
     found: dict[int, Tried] = {}
     for event in folder.history().events:
         if isinstance(event, Note) and "node" in event.data:
-            tried = Tried.model_validate(event.data)
+            try:
+                tried = Tried.model_validate(event.data)
+            except ValidationError as error:
+                problem = problems_of(error, Tried)[0]
+                raise RecordError(
+                    f"{folder.path} has a note about a solution that cannot be read: {problem}"
+                ) from None
             found[tried.node] = tried
     if not found:
         raise RecordError(f"{folder.path} holds no tree; runs of the agents 'tree' and 'recipe' do.")

@@ -204,16 +204,3 @@ class Plan(Strict):
                 f"{', '.join(twice)} stands among the agents more than once; give each a label of its own"
             )
         return self
-
-
-MODELS_BY_KEY: dict[str, type[BaseModel]] = {
-    "": Plan,
-    "tasks": TaskEntry,
-    "agents": AgentEntry,
-    "models": ModelEntry,
-    "limits": GivenLimits,
-    "exclude": Exclusion,
-    "resources": Resources,
-    "calls": GivenCalls,
-}
-"""What is known at each place of a file, by the key above it."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.plan import MODELS_BY_KEY, Plan
+from mlagentbench.launch.plan import Plan
+from mlagentbench.validation import problems_of
 
 _NO_PATHS = ("name", "description")
 
@@ -31,7 +30,7 @@ def make_plan(content: Mapping[str, Any], source: str) -> Plan:
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
     except ValidationError as error:
-        problems = [_sentence(problem) for problem in error.errors()]
+        problems = problems_of(error, Plan)
         raise UsageError(
             "\n  ".join([f"{source} is not an experiment that can be run:", *problems])
         ) from None
@@ -57,13 +56,19 @@ def _load(file: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The experiment {file} cannot be read: {error}.") from None
     except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise UsageError(f"{file} is not valid YAML: {told}. Mend the file and try again.") from None
+        raise UsageError(f"{file} is not valid YAML: {_fault(error)}. Fix the file and try again.") from None
     if not isinstance(content, dict):
         raise UsageError(
             f"{file} must hold keys and values, as in `tasks: [house-price]`; see docs/experiments.md."
         )
     return content
+
+
+def _fault(error: Any) -> str:
+    """What the parser of YAML stumbled over, and where."""
+    mark = getattr(error, "problem_mark", None)
+    told = getattr(error, "problem", None) or " ".join(str(error).split())
+    return f"{told} (line {mark.line + 1}, column {mark.column + 1})" if mark else told
 
 
 def _with_paths_from(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,18 +87,3 @@ def _found_from(folder: Path, value: Any) -> Any:
         if (path := value.removeprefix(before)).startswith(("./", "../")):
             return before + os.path.normpath(folder / path)
     return value
-
-
-def _sentence(problem: ErrorDetails) -> str:
-    names = [str(each) for each in problem["loc"]]
-    place = "".join(f"[{each}]" if each.isdigit() else f".{each}" for each in names).lstrip(".")
-    if problem["type"] == "extra_forbidden":
-        above = next((name for name in reversed(names[:-1]) if not name.isdigit()), "")
-        known = list(MODELS_BY_KEY.get(above, Plan).model_fields)
-        near = get_close_matches(names[-1], known, 1, cutoff=0.5)
-        hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(known)}."
-        return f"{place}: there is no such key. {hint}"
-    if problem["type"] == "missing":
-        return f"{place}: this must be said."
-    said = problem["msg"].removeprefix("Value error, ")
-    return f"{place}: {said}." if place else f"{said}."

@@ -20,6 +20,7 @@ from mlagentbench.model.http_client import connection_fault, http_client
 from mlagentbench.model.keys import need_key
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
+from mlagentbench.validation import problems_of
 
 _VERSION_WITH_TEMPERATURE = "2023-06-01"
 """The newer API version, which the client library asks for, has no temperature; the older one still takes it, for the
@@ -205,8 +206,9 @@ def _answer(content: bytes, names: ToolNames) -> Answer:
         reply = _Reply.model_validate_json(content)
     except ValidationError as error:
         said = content[-80:].decode("utf-8", "replace")
+        wrong = problems_of(error, _Reply)[0].rstrip(".")
         raise RequestFailedError(
-            Fault(f"what it sent is not a message ({error.errors()[0]['msg']}): {said!r}", kind="unreadable")
+            Fault(f"what it sent is not a message ({wrong}): {said!r}", kind="unreadable")
         ) from None
     usage = reply.usage
     read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0

@@ -17,6 +17,7 @@ from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.serving import DEFAULT_CONTEXT, Engine, Offer, loaded
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
 from mlagentbench.model.weights import find, known, weights_folder
+from mlagentbench.validation import problem_of
 
 _CHAT = "/v1/chat/completions"
 _STOP_REASONS: dict[str, StopReason] = {"stop": "stop", "length": "length"}
@@ -194,12 +195,10 @@ def _settings(model: str, given: dict[str, Any]) -> LocalSettings:
     try:
         return LocalSettings.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
+        setting, wrong = problem_of(error, LocalSettings, "option")
+        wrong, _, _ = wrong.partition(" Known are: ")
         names = ", ".join(LocalSettings.model_fields)
-        setting = ".".join(map(str, first["loc"]))
-        raise UsageError(
-            f"The setting {setting} of {model} is wrong: {first['msg']}. It has {names}."
-        ) from None
+        raise UsageError(f"The option {setting!r} of {model} is not right: {wrong} It has {names}.") from None
 
 
 def weights_of(name: str, folder: Path) -> Path:

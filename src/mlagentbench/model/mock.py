@@ -16,6 +16,7 @@ from mlagentbench.model.errors import ScriptEndedError
 from mlagentbench.model.hosted import cut_at
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, StopReason, Tool, ToolCall, Usage
+from mlagentbench.validation import problems_of
 
 _SEPARATOR = re.compile(r"^%%%+[ \t]*\n?", re.MULTILINE)
 _CHARACTERS_A_TOKEN = 4
@@ -148,9 +149,13 @@ def read_script(file: Path) -> list[Scripted]:
             value = json.loads(line)
             answers.append(Scripted(text=value) if isinstance(value, str) else Scripted.model_validate(value))
         except (ValueError, ValidationError) as error:
-            what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            what = (
+                " ".join(problems_of(error, Scripted))
+                if isinstance(error, ValidationError)
+                else f"it is not valid JSON ({error})."
+            )
             raise UsageError(
-                f"{file}, line {number}: {what}. Each line is a JSON string, or an object with "
+                f"{file}, line {number}: {what} Each line is a JSON string, or an object with "
                 f"{', '.join(Scripted.model_fields)}."
             ) from None
     return answers

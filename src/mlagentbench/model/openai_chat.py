@@ -16,6 +16,7 @@ from mlagentbench.model.http_client import connection_fault, http_client
 from mlagentbench.model.keys import Key, find_key, need_key
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
+from mlagentbench.validation import problems_of
 
 _BUDGETS = ("max_completion_tokens", "max_tokens")
 _FIELDS = {"json_schema": "response_format", "one_call": "parallel_tool_calls"}
@@ -298,6 +299,6 @@ def _what_came_instead(content: bytes, error: ValidationError) -> str:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return f"what it sent is not JSON, perhaps cut off: {content[-80:].decode('utf-8', 'replace')!r}"
-    where = ".".join(map(str, first["loc"]))
+    wrong = problems_of(error, _ChatCompletion)[0].rstrip(".")
     said = content[:200].decode("utf-8", "replace")
-    return f"what it sent is not a chat completion ({where}: {first['msg']}): {said!r}"
+    return f"what it sent is not a chat completion ({wrong}): {said!r}"

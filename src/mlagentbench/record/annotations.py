@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.record.folder import RunFolder, write_model
+from mlagentbench.validation import problems_of
 
 FailureMode = Literal[
     "none", "hallucination", "debugging", "token length", "bad plan", "infrastructure", "limit"
@@ -82,9 +83,9 @@ def read_annotations(folder: RunFolder) -> Annotations:
     except FileNotFoundError:
         return Annotations()
     except ValidationError as error:
-        problem = error.errors()[0]["msg"]
+        problem = problems_of(error, Annotations)[0].rstrip(".")
         raise RecordError(
-            f"{folder.annotations_file} is damaged ({problem}). Mend it, or move it away; it cannot be made again."
+            f"{folder.annotations_file} is damaged ({problem}). Fix it, or move it away; it cannot be made again."
         ) from None
 
 

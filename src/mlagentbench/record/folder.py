@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.record.log import EventLog, History, read_head, read_history
 from mlagentbench.record.request import RunRequest
+from mlagentbench.validation import problems_of
 from mlagentbench.workspace import Store
 
 STORE = ".store"
@@ -97,7 +98,8 @@ class RunFolder:
         try:
             return RunRequest.model_validate_json(self.request_file.read_bytes())
         except ValidationError as error:
-            raise RecordError(f"{self.request_file} is damaged: {error.errors()[0]['msg']}.") from None
+            problem = problems_of(error, RunRequest)[0]
+            raise RecordError(f"{self.request_file} is damaged: {problem}") from None
 
     def history(self) -> History:
         return read_history(self.events_file, self.request_file.read_bytes())

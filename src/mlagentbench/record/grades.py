@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from mlagentbench.errors import RecordError
 from mlagentbench.grading import Grade
 from mlagentbench.record.folder import RunFolder, write_model
+from mlagentbench.validation import problems_of
 
 
 class _Grades(BaseModel):
@@ -23,7 +24,7 @@ def read_grades(folder: RunFolder) -> dict[str, Grade]:
     except FileNotFoundError:
         return {}
     except ValidationError as error:
-        problem = error.errors()[0]["msg"]
+        problem = problems_of(error, _Grades)[0].rstrip(".")
         raise RecordError(
             f"{folder.grades_file} is damaged ({problem}). Delete it; `mlagentbench grade {folder.path}` makes it anew."
         ) from None

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import RecordError
 from mlagentbench.record.events import EVENT, Event
+from mlagentbench.validation import problems_of
 
 _OPENING = b'{"hash":"'
 _MIDDLE = b'","event":'
@@ -97,7 +98,7 @@ def _parse(line: bytes, previous: str, where: str) -> tuple[Event, str]:
     try:
         return EVENT.validate_json(line[body:-1]), head
     except ValidationError as error:
-        first = error.errors()[0]["msg"]
+        first = problems_of(error, Event)[0].rstrip(".")
         raise RecordError(f"{where} holds no event that this version knows ({first}).") from None
 
 

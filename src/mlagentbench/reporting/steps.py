@@ -13,6 +13,7 @@ from mlagentbench.errors import RecordError
 from mlagentbench.evaluation.anytime import Point
 from mlagentbench.evaluation.process import Kind, kind_of
 from mlagentbench.reporting.texts import line_of
+from mlagentbench.validation import problems_of
 
 LETTERS: dict[Kind, str] = {
     "look": "l",
@@ -118,7 +119,7 @@ def steps_in(
         try:
             event = _LINE.validate_json(line)["event"]
         except ValidationError as error:
-            problem = error.errors()[0]["msg"]
+            problem = problems_of(error, _Line)[0].rstrip(".")
             raise RecordError(f"{events_file}, line {number} cannot be read ({problem}).") from None
         if event["type"] == "model_call":
             calls += 1

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import TaskError
 from mlagentbench.service.words import Ranking, words
+from mlagentbench.validation import problems_of
 
 _DATE = r"^\d{4}-\d\d-\d\d$"
 
@@ -62,9 +63,8 @@ class Catalogue:
         except OSError as error:
             raise TaskError(f"The paper index cannot be read: {error}. Let prepare.py write it.") from None
         except ValidationError as error:
-            problem = error.errors()[0]
-            where = ".".join(map(str, problem["loc"]))
-            raise TaskError(f"{file} is not a paper index: {where}: {problem['msg']}.") from None
+            problem = problems_of(error, _File)[0]
+            raise TaskError(f"{file} is not a paper index: {problem}") from None
         if len({paper.id for paper in papers}) != len(papers):
             raise TaskError(f"{file} is not a paper index: an id is there twice.")
         return cls(papers)

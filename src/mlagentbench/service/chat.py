@@ -20,6 +20,7 @@ from mlagentbench.model.spec import Completion, Message, Role, Sampling, Tool
 from mlagentbench.service.calling import calls_of, tools_of, written
 from mlagentbench.service.refusing import ChatRefusedError
 from mlagentbench.service.web import Answered, Asked, Site
+from mlagentbench.validation import problem_of
 
 Answerer = Callable[[Sequence[Message], Sampling], Completion]
 """Raises a ModelError where the model fails, a ChatRefusedError where it is not asked at all."""
@@ -167,8 +168,8 @@ def _sampling(body: dict[str, Any]) -> Sampling:
     try:
         sampling = Sampling.model_validate(said, strict=True)
     except ValidationError as error:
-        problem = error.errors()[0]
-        raise ChatRefusedError(f"{problem['loc'][0]!r} is not right: {problem['msg']}.") from None
+        name, wrong = problem_of(error, Sampling)
+        raise ChatRefusedError(f"{name!r} is not right: {wrong}") from None
     if sampling.temperature is not None and sampling.temperature > HOTTEST:
         raise ChatRefusedError(f"'temperature' must be between 0 and {HOTTEST:g}.")
     return sampling.model_copy(update={"max_tokens": min(sampling.max_tokens, MOST_TOKENS)})

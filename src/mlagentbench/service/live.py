@@ -25,6 +25,7 @@ from mlagentbench.errors import TaskError
 from mlagentbench.service.atom import PATH, error_feed
 from mlagentbench.service.scholar import ROOT, error_json
 from mlagentbench.service.web import Answered, Asked, Refuse, Site
+from mlagentbench.validation import problems_of
 from mlagentbench.version import __version__
 
 LARGEST_ANSWER = 8_000_000
@@ -53,8 +54,9 @@ class Addresses(BaseModel):
         try:
             return cls.model_validate_json(file.read_bytes())
         except (OSError, ValidationError) as error:
+            wrong = " ".join(problems_of(error, cls)) if isinstance(error, ValidationError) else f"{error}."
             raise TaskError(
-                f"{file} must name the addresses of both services, atom and scholar: {error}"
+                f"{file} must name the addresses of both services, atom and scholar: {wrong}"
             ) from None
 
 

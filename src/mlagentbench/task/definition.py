@@ -20,10 +20,11 @@ from pydantic import (
 from mlagentbench.errors import TaskError
 from mlagentbench.sandbox.spec import Promise
 from mlagentbench.units import parse_duration, parse_size
+from mlagentbench.validation import as_value_error, problems_of
 
 Goal = Literal["minimize", "maximize"]
-Seconds = Annotated[float, BeforeValidator(parse_duration)]
-Bytes = Annotated[int, BeforeValidator(parse_size)]
+Seconds = Annotated[float, BeforeValidator(as_value_error(parse_duration))]
+Bytes = Annotated[int, BeforeValidator(as_value_error(parse_size))]
 HUB = "https://huggingface.co"
 
 
@@ -308,11 +309,11 @@ def read_definition(file: Path) -> Definition:
             f"{file.parent} has no task.toml; `mlagentbench new-task NAME` makes a folder that has."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TaskError(f"{file} is not valid TOML: {error}. Mend the file and try again.") from None
+        raise TaskError(f"{file} is not valid TOML: {error}. Fix the file and try again.") from None
     try:
         return Definition.model_validate(content)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-        )
-        raise TaskError(f"{file} does not describe a task: {problems}.") from None
+        problems = "\n  ".join(problems_of(error, Definition))
+        raise TaskError(
+            f"{file} does not describe a task:\n  {problems}\ndocs/own-tasks.md has all keys."
+        ) from None

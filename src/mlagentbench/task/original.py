@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import TaskError
 from mlagentbench.task.definition import Definition, Task
+from mlagentbench.validation import problems_of
 
 VARIANT = "original"
 """The only variant of such a task: its data as it lies there, or as its own script makes it."""
@@ -50,10 +51,12 @@ def load_original(folder: Path) -> Task:
             given["metric"] = content["metric"] | given["metric"]
         definition = Definition.model_validate(content | given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TaskError(f"{additions} is not valid TOML: {error}. Mend the file and try again.") from None
+        raise TaskError(f"{additions} is not valid TOML: {error}. Fix the file and try again.") from None
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise TaskError(f"{additions} does not fit a task: {problems}.") from None
+        problems = "\n  ".join(problems_of(error, Definition))
+        raise TaskError(
+            f"{additions} does not fit a task:\n  {problems}\ndocs/own-tasks.md has all keys."
+        ) from None
     if set(definition.variants) != {VARIANT}:
         raise TaskError(
             f"{additions} names variants, but a folder in the original's format has only {VARIANT!r}."

@@ -16,6 +16,7 @@ from mlagentbench.environment.outcome import Outcome, refused
 from mlagentbench.environment.workbench import Workbench
 from mlagentbench.errors import PathRefusedError, UsageError
 from mlagentbench.record.steps import Action
+from mlagentbench.validation import wrong_with
 
 
 class Arguments(BaseModel):
@@ -158,13 +159,13 @@ def understand(action: Action, shown: Iterable[str]) -> Understood[Any] | Outcom
     try:
         arguments = kind.arguments.model_validate(action.args)
     except ValidationError as error:
-        return refused(f"{_problems(error)} The arguments of {kind.name} are: {kind.usage()}")
+        return refused(f"{_problems(error, kind.arguments)} The arguments of {kind.name} are: {kind.usage()}")
     return Understood(kind, arguments)
 
 
-def _problems(error: ValidationError) -> str:
+def _problems(error: ValidationError, arguments: type[BaseModel]) -> str:
     sentences = []
-    for problem in error.errors(include_input=False, include_url=False)[:_MOST_PROBLEMS]:
+    for problem in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         name = _shortened(".".join(map(str, problem["loc"])))
         match problem["type"]:
             case "missing":
@@ -172,7 +173,7 @@ def _problems(error: ValidationError) -> str:
             case "extra_forbidden":
                 sentences.append(f"There is no argument {name}.")
             case _:
-                sentences.append(f"The argument {name} is not right: {problem['msg']}.")
+                sentences.append(f"The argument {name} is not right: {wrong_with(problem, arguments)}")
     if error.error_count() > _MOST_PROBLEMS:
         sentences.append(f"And {error.error_count() - _MOST_PROBLEMS:,} more of the kind.")
     return " ".join(sentences)
