@@ -114,12 +114,6 @@ def test_a_conversation_that_is_too_long_loses_its_oldest_turns(tiny_task, runs,
     assert sum(isinstance(event, ModelCalled) for event in events_of(done.folder)) == 7
 
 
-def test_a_model_without_tools_is_refused_with_another_way(tiny_task, runs, speak_with):
-    speak_with(Told([], speaks_tools=False))
-    with pytest.raises(UsageError, match="needs native tool calling"):
-        run(tiny_task, "langchain", "test/told", runs=runs)
-
-
 def test_without_the_library_the_command_that_installs_it_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain.agents", None)
     monkeypatch.delitem(sys.modules, "mlagentbench.agent.langchain", raising=False)
@@ -133,3 +127,37 @@ def test_its_settings_are_in_the_documentation():
 
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
     assert settings_table(LangChainSettings, {}) in page
+
+
+def test_the_papers_text_protocol_has_every_step_in_one_prompt(tiny_task, runs, speak_with):
+    act = Told(
+        [
+            completion(' I look.\nAction: List Files\nAction Input: {"dir_path": "."}\nObservation: made up'),
+            completion("I have no idea."),
+            completion("Again.\nAction: List Files\nAction Input: here"),
+            completion('Run.\nAction: Execute Script\nAction Input: {"script_name": """train.py"""}'),
+            completion('Both.\nFinal Answer: x\nAction: List Files\nAction Input: {"dir_path": "."}'),
+            completion("I am done.\nFinal Answer: The mean,\nand more."),
+        ]
+    )
+    speak_with(act)
+    done = run(tiny_task, "langchain", "test/told", settings={"protocol": "text"}, runs=runs)
+    names = [step.action.name for step in steps_of(done)]
+    assert names == ["List Files", "No Action", "List Files", "Execute Script", "No Action", "Final Answer"]
+    assert steps_of(done)[-1].action.args == {"final_answer": "The mean,\nand more."}
+    assert done.summary.ended == "submitted"
+    (message,) = act.asked[-1][0]
+    assert act.asked[-1][1].stop == ("Observation:",) and not act.asked[-1][2], "no tools"
+    assert message.role == "user" and message.content.endswith("\nThought:")
+    assert "Predict how far a ball flies" in message.content and "made up" not in message.content
+    parts = message.content.partition("Question: # ")[2].split("\nObservation: ")[1:]
+    told = ["train.py", "'Action' is missing", "JSON object", "validation", "both an Action"]
+    assert len(parts) == len(told) and all(each in part for each, part in zip(told, parts, strict=True))
+
+
+def test_a_model_without_tools_is_spoken_with_in_text(tiny_task, runs, speak_with):
+    act = Told([completion("Final Answer: nothing")], speaks_tools=False)
+    speak_with(act)
+    assert run(tiny_task, "langchain", "test/told", runs=runs).summary.ended == "submitted"
+    with pytest.raises(UsageError, match="protocol text or auto"):
+        run(tiny_task, "langchain", "test/told", settings={"protocol": "tools"}, runs=runs)

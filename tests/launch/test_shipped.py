@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import mlagentbench
+from mlagentbench.launch.checking import draft
+from mlagentbench.launch.reading import read_plan
 from mlagentbench.task.registry import list_tasks
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -65,6 +67,26 @@ def test_the_first_versions_grid_has_all_tasks_and_more_runs_of_claude(bench):
         ("langchain", "anthropic"): 25 * 15,
         ("starter", ""): 8 * 15,
     }
+    cells = draft(read_plan(EXPERIMENTS / "paper-v1.yaml")).cells
+    steps = {(cell.model.model.partition("/")[0], cell.limits["steps"]) for cell in cells if cell.model}
+    assert steps == {("openai", 30), ("anthropic", 50)}
+
+
+def test_an_agent_that_needs_tools_is_not_paired_with_a_model_without(bench):
+    bench.environment["ANTHROPIC_API_KEY"] = "none"
+    plan = {"tasks": ["house-price"], "models": ["anthropic/claude-v1"]}
+    agents = [
+        {"agent": agent, "label": f"{agent}-{protocol}", "settings": {"protocol": protocol}}
+        for agent in ("langchain", "research")
+        for protocol in ("text", "auto", "tools")
+    ]
+    file = bench.file("pairs", agents=agents, **plan)
+    told = bench.json(file, "--dry-run", status=2)
+    assert [problem for problem in told["problems"] if "tool calling" in problem] == [
+        f"The agent {agent}-tools needs native tool calling, which anthropic/claude-v1 has not. "
+        "Set its protocol to text or auto."
+        for agent in ("langchain", "research")
+    ]
 
 
 def test_the_ablation_can_be_paired(bench):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -17,8 +17,9 @@ from pydantic import ConfigDict, Field
 
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.shortening import cut
-from mlagentbench.agent.spec import Settings
+from mlagentbench.agent.spec import Needs, Settings
 from mlagentbench.agent.tool_protocol import tool_name
+from mlagentbench.agent.zero_shot import END, ZeroShot
 from mlagentbench.environment import Environment
 from mlagentbench.environment.actions.registry import all_actions
 from mlagentbench.errors import UsageError
@@ -26,7 +27,6 @@ from mlagentbench.model.errors import TooLongError
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool, ToolCall
 from mlagentbench.record import Action
 
-_END = "Final Answer"
 _NO_LIMIT = 1_000_000
 """Of the graph's own: the run's limits hold."""
 _ONLY_FIRST = "[Only the first of the {count} calls was carried out. Call one tool at a time.]"
@@ -34,6 +34,11 @@ _OVER = "The run is over."
 
 
 class LangChainSettings(Settings):
+    protocol: Literal["auto", "tools", "text"] = Field(
+        "auto",
+        description="how it speaks with the model: native tool calls, the paper's zero-shot ReAct in text, or tools if "
+        "the model has them and else text",
+    )
     temperature: float = Field(0.5, ge=0, description="of the model")
     max_tokens: int = Field(2_000, ge=1, description="output tokens of one reply")
     observation_limit: int = Field(
@@ -46,19 +51,20 @@ class LangChainAgent:
 
     def __init__(self, settings: LangChainSettings) -> None:
         self._settings = settings
+        self.needs = Needs(tools=settings.protocol == "tools")
 
     def run(self, env: Environment) -> None:
-        if not env.model("act").speaks_tools:
+        sampling = Sampling(max_tokens=self._settings.max_tokens, temperature=self._settings.temperature)
+        able = env.model("act").speaks_tools
+        if self._settings.protocol == "tools" and not able:
             raise UsageError(
-                f"The agent 'langchain' needs native tool calling, which {env.model('act').name} has not. "
-                "Use the agent 'react', which needs none."
+                f"{env.model('act').name} has no native tool calling. Use the protocol text or auto of the agent "
+                "'langchain'."
             )
+        if self._settings.protocol == "text" or not able:
+            return ZeroShot(env, sampling, self._settings.observation_limit).run()
         hand = _Hand(env, self._settings.observation_limit)
-        model = _DeskModel(
-            env=env,
-            hand=hand,
-            sampling=Sampling(max_tokens=self._settings.max_tokens, temperature=self._settings.temperature),
-        )
+        model = _DeskModel(env=env, hand=hand, sampling=sampling)
         graph = create_agent(
             model, hand.tools(), system_prompt=prompt("langchain_system", problem=env.problem)
         )
@@ -69,7 +75,7 @@ class LangChainAgent:
             return
         if not env.done:
             answer = str(result["messages"][-1].text)
-            env.step(Action(_END, {"final_answer": answer or "[The last reply was empty.]"}))
+            env.step(Action(END, {"final_answer": answer or "[The last reply was empty.]"}))
 
 
 class _OverError(Exception):
@@ -100,7 +106,7 @@ class _Hand:
             description=schema["description"],
             args_schema=schema["parameters"],
             func=self._doing(action),
-            return_direct=action == _END,
+            return_direct=action == END,
         )
 
     def _doing(self, action: str) -> Callable[..., str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from mlagentbench.agent.loop import Loop, Manner
 from mlagentbench.agent.research_log import ResearchLog
 from mlagentbench.agent.settings import ResearchSettings
+from mlagentbench.agent.spec import Needs
 from mlagentbench.environment import Environment
 
 
@@ -17,6 +18,7 @@ class ResearchAgent:
 
     def __init__(self, settings: ResearchSettings) -> None:
         self._settings = settings
+        self.needs = Needs(tools=settings.protocol == "tools")
 
     def run(self, env: Environment) -> None:
         manner = Manner(self._settings.entries, forgets_mistakes=True)

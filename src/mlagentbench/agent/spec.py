@@ -36,6 +36,8 @@ class Needs:
     """Of this machine, for programs to read."""
     variables: tuple[str, ...] = ()
     """Of the caller's environment, for the program that is the agent. Their values are never written down."""
+    tools: bool = False
+    """Only models with native tool calling will do."""
     counts_steps: bool = True
     """Whether its steps are decisions, which the usual limit of steps is meant for; else only one that the user gives
     holds."""

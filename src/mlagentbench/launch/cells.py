@@ -64,7 +64,7 @@ class Cell:
     def identity(self) -> str:
         """All that tells this run from others."""
         told = asdict(replace(self, model=None))
-        told["model"] = self.model.model_dump(exclude={"price", "runs"}) if self.model else None
+        told["model"] = self.model.model_dump(exclude={"price", "runs", "limits"}) if self.model else None
         return json.dumps(told, sort_keys=True)
 
     def models(self, plan: Plan) -> ModelChoice:
@@ -151,7 +151,10 @@ def _cell(
         label=agent.label,
         settings=agent.chosen,
         model=model,
-        limits=plan.limits.given() | entry.limits.given() | agent.limits.given(),
+        limits=plan.limits.given()
+        | entry.limits.given()
+        | (model.limits.given() if model else {})
+        | agent.limits.given(),
         seed=plan.seed,
         network=plan.network if entry.network is None else entry.network,
         chat=plan.chat,
@@ -187,6 +190,8 @@ class Wanted:
     """Whether the agent has programs chat with the run's model on every task."""
     uncounted: dict[str, None] = field(default_factory=dict)
     """Limits of the task that do not hold for the agent: steps, of one that takes none."""
+    needs_tools: bool = False
+    """Whether the agent needs a model with native tool calling."""
     digest: str = ""
     """Of the prepared data; empty where they are not prepared."""
     key: str | None = field(default=None, repr=False)

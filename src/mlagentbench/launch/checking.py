@@ -14,7 +14,7 @@ from mlagentbench.launch.board import Line
 from mlagentbench.launch.cells import Cell, Wanted, expand, fits, name_in_cells, takes_models
 from mlagentbench.launch.machine import all_gpus
 from mlagentbench.launch.orders import CheckOrder
-from mlagentbench.launch.plan import AgentEntry, ModelEntry, Plan
+from mlagentbench.launch.plan import AgentEntry, Plan
 from mlagentbench.launch.processes import ForkerDiedError, Processes
 from mlagentbench.sandbox import Sandbox, choose
 from mlagentbench.task.definition import Task
@@ -81,7 +81,9 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
 def _wanted(cell: Cell, task: Task, agent: Agent, settings: dict[str, Any], key: str | None) -> Wanted:
     needs = needs_of(agent)
     uncounted = {} if needs.counts_steps else {"steps": None}
-    return Wanted(cell, task, settings, tuple(needs.actions), needs.chat, uncounted, key=key)
+    return Wanted(
+        cell, task, settings, tuple(needs.actions), needs.chat, uncounted, needs_tools=needs.tools, key=key
+    )
 
 
 def _problems_of(plan: Plan, agent: AgentEntry) -> list[str]:
@@ -167,7 +169,13 @@ def stands_in_the_way(plan: Plan, lines: list[Line], processes: Processes | None
         problems.append(f"Runs want {wanted} GPUs each, and this machine has {len(all_gpus())}.")
     models = {line.cell.model.model_dump_json(): line.cell.model for line in left if line.cell.model}
     if models and processes is not None:
-        problems += _models(list(models.values()), processes)
+        with_tools = {
+            (line.cell.model.model, line.cell.name)
+            for line in left
+            if line.cell.model and line.wanted.needs_tools
+        }
+        order = CheckOrder(models=tuple(models.values()), with_tools=tuple(sorted(with_tools)))
+        problems += _models(order, processes)
     return list(dict.fromkeys(problems))
 
 
@@ -182,9 +190,8 @@ def _unpromised(sandbox: Sandbox, wanted: Wanted) -> list[str]:
     return []
 
 
-def _models(models: list[ModelEntry], processes: Processes) -> list[str]:
+def _models(order: CheckOrder, processes: Processes) -> list[str]:
     """Asked in a process of its own, which loads what providers need; this one stays small."""
-    order = CheckOrder(models=tuple(models))
     processes.start(0, order, ())
     problems: list[str] = []
     try:

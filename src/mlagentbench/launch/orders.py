@@ -57,6 +57,8 @@ class CheckOrder(_Order):
 
     kind: Literal["check"] = "check"
     models: tuple[ModelEntry, ...]
+    with_tools: tuple[tuple[str, str], ...] = ()
+    """Models that must have native tool calling, each with the agent that needs it."""
 
 
 Order = RunOrder | MeasureOrder | CheckOrder

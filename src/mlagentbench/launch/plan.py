@@ -74,6 +74,8 @@ class ModelEntry(Strict):
     price: tuple[float, ...] = ()
     """Dollars for a million tokens in, out, and cached."""
     runs: int | None = Field(None, ge=1)
+    limits: GivenLimits = GivenLimits()
+    """Of its runs. An agent's own come before them, and both before a task's and the experiment's."""
 
     @field_validator("price")
     @classmethod

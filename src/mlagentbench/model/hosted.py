@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import time
@@ -19,6 +20,11 @@ from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
 
 _LONGEST_NAME = 200
+_WITHOUT_TOOLS = (
+    "anthropic/claude-v1*", "anthropic/claude-1*", "anthropic/claude-2*", "anthropic/claude-instant*",
+    "openai/gpt-4-0314", "openai/gpt-4-32k-0314", "openai/gpt-3.5-turbo-0301",
+)  # fmt: skip
+"""Models older than native tool calling; of others it shows when they are asked."""
 """Characters of what a server calls its model."""
 
 
@@ -65,7 +71,8 @@ class HostedModel(ABC):
 
     @property
     def speaks_tools(self) -> bool:
-        return "tools" not in self._refused
+        known_without = any(fnmatch.fnmatchcase(self.name, pattern) for pattern in _WITHOUT_TOOLS)
+        return "tools" not in self._refused and not known_without
 
     @abstractmethod
     def _ask(self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool]) -> Answer:
