@@ -15,7 +15,7 @@ import pytest
 from programs import LIMITS, processes_with, python, run
 
 from mlagentbench.errors import SandboxError, SandboxUnavailableError
-from mlagentbench.sandbox import Job, Sandbox, choose
+from mlagentbench.sandbox import Job, Mount, Sandbox, choose
 
 
 @pytest.fixture(params=["bwrap", "namespaces", "landlock", "none"])
@@ -216,3 +216,27 @@ def test_no_descriptor_stays_open_in_the_harness(sandbox: Sandbox, tmp_path: Pat
     for _ in range(5):
         run(sandbox, python("pass", tmp_path))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        ("disk", 20_000_000, "for n in range(200): open(f'{place}/{n}', 'wb').write(bytes(1_000_000))"),
+        (
+            "files",
+            300,
+            "import time\nfor n in range(2000): open(f'{place}/{n}', 'wb').close()\ntime.sleep(5)",
+        ),
+    ],
+)
+def test_a_writable_folder_of_the_host_counts_against_the_limits_too(
+    sandbox: Sandbox, tmp_path: Path, name: str, value: int, code: str
+):
+    workspace, outputs = tmp_path / "workspace", tmp_path / "outputs"
+    workspace.mkdir()
+    outputs.mkdir()
+    mount = Mount(outputs, str(outputs), writable=True)
+    job = python(f"place = {str(outputs)!r}\n{code}", workspace, mounts=(mount,), **{name: value})
+    result = run(sandbox, job).result
+    assert result.limit is not None
+    assert (result.limit.name, result.limit.value) == (name, value)

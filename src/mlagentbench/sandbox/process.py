@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from io import FileIO
+from pathlib import Path
 
 from mlagentbench.errors import SandboxError
 from mlagentbench.sandbox import cgroup, disk, limits, outcome
@@ -193,7 +194,7 @@ class Supervisor:
             self.group.add(self.handle.root)
         self._watcher = Watcher(
             self._job.limits,
-            (self._job.workspace, *self._launch.counted),
+            self._written_folders(),
             confinement.tree(self.handle),
             overhead=confinement.overhead,
             memory_folders=confinement.memory_folders(self.handle),
@@ -204,6 +205,11 @@ class Supervisor:
         self._deadline = None if self._stays else self._started + self._job.limits.seconds
         self._pending[:0] = GO
         self._on_ready()
+
+    def _written_folders(self) -> tuple[Path, ...]:
+        """Everything on disk that it can write to; the workspace first."""
+        mounted = [mount.source for mount in self._job.mounts if mount.writable and mount.source.is_dir()]
+        return self._job.workspace, *mounted, *self._launch.counted
 
     # Running
 

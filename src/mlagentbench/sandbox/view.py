@@ -18,13 +18,18 @@ SYSTEM_FILES = (
         "/etc/nsswitch.conf",
         "/etc/ssl/certs",
         "/etc/ssl/openssl.cnf",
-        "/etc/pki",
+        "/etc/pki/tls/certs",
+        "/etc/pki/tls/cert.pem",
+        "/etc/pki/tls/openssl.cnf",
+        "/etc/pki/ca-trust",
+        "/etc/crypto-policies",
         "/etc/ca-certificates",
         "/etc/fonts",
     ),
     *("/etc/mime.types", "/etc/protocols", "/etc/services"),
 )
-NETWORK_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/gai.conf", "/etc/ssl")
+"""Certificates that one trusts are named one by one: private keys lie in folders beside them."""
+NETWORK_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/gai.conf")
 GPU_CONTROL = (
     *(
         "/dev/nvidiactl",

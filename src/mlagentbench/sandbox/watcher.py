@@ -55,6 +55,7 @@ class Watcher:
     ) -> None:
         self._limits = limits
         self._folders = folders
+        self._disks = {folder.stat().st_dev: folder for folder in folders}
         self._tree = tree
         self._overhead = overhead
         self._memory_folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in memory_folders]
@@ -177,13 +178,17 @@ class Watcher:
         return None
 
     def _unlinked(self, members: list[Member]) -> int:
-        """Space of files on the workspace's disk that have no name but are open."""
-        device = self._folders[0].stat().st_dev
-        sizes: dict[int, int] = {}
-        for member in members:
-            sizes |= self._tree.unlinked(member.pid, device)
-        return sum(sizes.values())
+        """Space of files on the folders' disks that have no name but are open."""
+        total = 0
+        for device in self._disks:
+            sizes: dict[int, int] = {}
+            for member in members:
+                sizes |= self._tree.unlinked(member.pid, device)
+            total += sum(sizes.values())
+        return total
 
     def _space(self) -> _Space:
-        status = os.statvfs(self._folders[0])
-        return _Space(status.f_bfree * status.f_frsize, status.f_ffree)
+        """What is free on all of the folders' disks together."""
+        statuses = [os.statvfs(folder) for folder in self._disks.values()]
+        free = sum(status.f_bfree * status.f_frsize for status in statuses)
+        return _Space(free, sum(status.f_ffree for status in statuses))

@@ -48,4 +48,6 @@ class Attack:
     judge: Judge
     bwrap: str = STOPPED
     landlock: str = STOPPED
+    network: bool = False
+    """With the host's network."""
     limits: Mapping[str, float] = field(default_factory=dict)

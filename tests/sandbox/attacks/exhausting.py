@@ -177,6 +177,14 @@ time.sleep(2)
         DISK,
     ),
     Attack(
+        "fill the disk in the folder for a program's outputs",
+        """
+for n in range(1000):
+    open(os.path.join(os.environ["OUTPUTS"], str(n)), "wb").write(bytes(1_000_000))
+""",
+        DISK,
+    ),
+    Attack(
         "fill the disk out of sight, in a folder that cannot be listed",
         """
 import time
@@ -192,6 +200,16 @@ for number in range(300):
         """
 for number in range(60000):
     open(f"empty{number}", "w").close()
+""",
+        stopped_by("files"),
+    ),
+    Attack(
+        "take all inodes in the folder for a program's outputs",
+        """
+import time
+for n in range(20_000):
+    open(os.path.join(os.environ["OUTPUTS"], str(n)), "wb").close()
+time.sleep(20)
 """,
         stopped_by("files"),
     ),

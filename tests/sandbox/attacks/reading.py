@@ -103,6 +103,20 @@ for home in (os.environ["HOME_FOLDER"], "/root", os.path.expanduser("~")):
         Judge("lines of that file are looked for in the output", lambda e: b":99999:" in e.output),
     ),
     Attack(
+        "list the host's private keys, with the network on",
+        """
+found = []
+for folder in ("/etc/ssl/private", "/etc/pki/tls/private", "/etc/pki/CA/private"):
+    try:
+        found += [folder, *os.listdir(folder)]
+    except OSError as error:
+        print(error)
+raise SystemExit(not found)
+""",
+        REFUSED,
+        network=True,
+    ),
+    Attack(
         "read the harness's memory",
         """
 pid = os.environ["HARNESS"]

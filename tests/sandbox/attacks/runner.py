@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from attacks import ATTACKS, Attack
 from attacks.scene import ENVIRONMENT_SECRET, Evidence, Scene, signals_received
-from mlagentbench.sandbox import Interpreter, Job, ResourceLimits, Sandbox, choose, disk
+from mlagentbench.sandbox import Interpreter, Job, Mount, ResourceLimits, Sandbox, choose, disk
 from mlagentbench.sandbox.landlock import LandlockSandbox
 
 LIMITS = ResourceLimits(
@@ -49,7 +49,9 @@ def _judge(sandbox: Sandbox, attack: Attack, scene: Scene) -> dict[str, object]:
         interpreter=interpreter,
         read_only={"data": scene.data, "single.csv": scene.single},
         hidden=(scene.private.parent, scene.solution.parent, scene.prepare.parent),
+        mounts=(Mount(scene.outputs, str(scene.outputs), writable=True),),
         environment=scene.environment(),
+        network=attack.network,
     )
     sibling = None
     if attack.judge.how.count("sibling"):
@@ -64,7 +66,7 @@ def _judge(sandbox: Sandbox, attack: Attack, scene: Scene) -> dict[str, object]:
     survivors = scene.survivors()
     said = bytearray()
     sandbox.run(replace(job, argv=("echo", "next"), limits=LIMITS), said.extend)
-    used = disk.measure(scene.workspace, limits.files * 10).size
+    used = sum(disk.measure(each, limits.files * 10).size for each in (scene.workspace, scene.outputs))
     evidence = Evidence(scene, result, bytes(output), limits, survivors, said == b"next\n", used)
     got_through = attack.judge.got_through(evidence)
     return {

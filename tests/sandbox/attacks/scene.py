@@ -141,6 +141,8 @@ class Scene:
         self.single = self._write("public-single.csv", "one\n")
         self.workspace = folder / "runs/this/workspace"
         self.workspace.mkdir(parents=True)
+        self.outputs = folder / "outputs"
+        self.outputs.mkdir()
         if links:
             (self.workspace / "data").symlink_to(self.data)
             (self.workspace / "single.csv").symlink_to(self.single)
@@ -165,6 +167,7 @@ class Scene:
             "HOME_FOLDER": str(self.home),
             "VISIBLE": str(self.visible),
             "DATA": str(self.data),
+            "OUTPUTS": str(self.outputs),
             "HARNESS": str(os.getpid()),
             "MEMORY_ADDRESS": str(ctypes.addressof(self._buffer)),
             "TCP_PORT": str(self.listeners.tcp_port),
