@@ -18,7 +18,7 @@ from pathlib import Path
 from mlagentbench.sandbox.spec import LimitReached, ResourceLimits
 from mlagentbench.sandbox.temporary import pid_namespace
 
-_PREFIX = "mlagentbench-"
+_PREFIX = "mlagentbench-of-"
 _numbers = itertools.count()
 
 
@@ -119,7 +119,10 @@ class Group:
         """End whatever is still in it, until nothing is."""
         for folder in self._made[:1]:
             for _ in range(2000):
-                left = (folder / "cgroup.procs").read_bytes().split()
+                try:
+                    left = (folder / "cgroup.procs").read_bytes().split()
+                except FileNotFoundError:
+                    return
                 if not left:
                     return
                 for pid in left:
