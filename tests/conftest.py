@@ -82,6 +82,7 @@ def shared_cache() -> Path:
 @pytest.fixture(autouse=True)
 def _shared_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLAGENTBENCH_CACHE", str(shared_cache))
+    monkeypatch.setenv("MLAGENTBENCH_SIGNING_KEY", str(shared_cache / "signing.key"))
 
 
 @pytest.fixture(scope="session")

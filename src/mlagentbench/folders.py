@@ -28,3 +28,11 @@ def state_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "mlagentbench"
     return Path.home() / ".local" / "state" / "mlagentbench"
+
+
+def signing_key_file() -> Path:
+    """Where the key of this installation lies: `$MLAGENTBENCH_SIGNING_KEY`, or beside what else must be kept. It lies
+    never among runs, and what an agent wrote never sees it."""
+    if own := os.environ.get("MLAGENTBENCH_SIGNING_KEY"):
+        return Path(own).expanduser().absolute()
+    return state_folder() / "signing.key"

@@ -18,6 +18,7 @@ from mlagentbench.agent.guiding import kind_of_change
 from mlagentbench.agent.measuring import RUN_WITH_SEED, validation_score
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.cli.commands.show import command as show
+from mlagentbench.environment.trust import trust_run
 from mlagentbench.model.errors import TooLongError, UnavailableError
 from mlagentbench.model.spec import Completion
 from mlagentbench.record.events import ModelCalled, Note, RunEnded
@@ -246,7 +247,7 @@ def test_its_end_is_the_same_when_it_is_resumed_with_more_steps(tiny_task, runs,
     lines = record.read_text().splitlines(keepends=True)
     submitted = next(number for number, line in enumerate(lines) if '"Final Answer"' in line)
     record.write_text("".join(lines[:submitted]))
-    (done.folder / "grades.jsonl").unlink(missing_ok=True)
+    trust_run(RunFolder.open(done.folder))
     again = resume(done.folder, limits={"steps": 30})
     assert again.summary.ended == "submitted"
     assert [step.action.name for step in steps_of(again)] == names

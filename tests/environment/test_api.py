@@ -59,7 +59,7 @@ def test_a_finished_run_leaves_its_record_and_nothing_else(tiny_task: Path, runs
         env.step(submitting())
         path = env.folder.path
     assert {entry.name for entry in path.iterdir()} - {"outputs"} == {
-        "run.json", "events.jsonl", "grades.json", "summary.json", "lock",
+        "run.json", "events.jsonl", "grades.json", "summary.json", "lock", "signature.json",
     }  # fmt: skip
     assert path.relative_to(runs).parts[:3] == ("default", "ball", "own--no-model")
 

@@ -187,12 +187,12 @@ def test_places_are_told_apart_where_one_holds_several_agents(runs):
     assert {group.place for group in compare("good", "poor--no-model", folder=runs).groups} == {""}
 
 
-def test_a_summary_that_was_kept_before_forks_were_told_tells_them_all_the_same(tmp_path):
+def test_a_summary_that_nobody_signed_is_made_anew_and_tells_forks(tmp_path):
     origin = Origin(run="other", step=1)
     for name, asked in (("plain", {}), ("forked", {"origin": origin})):
         run = write_run(tmp_path, name, History().step("Final Answer").end().events, **asked)
         kept = summarise(run).model_dump(mode="json", exclude={"forked"})
-        run.summary_file.write_text(json.dumps(kept))
+        run.summary_file.write_text(json.dumps(kept | {"steps": 99}))
         assert read_summary(run).forked == (name == "forked")
         assert read_summary(run) == summarise(run)
     assert compare(tmp_path).forked == 1

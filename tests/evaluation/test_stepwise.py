@@ -94,7 +94,9 @@ def test_a_run_that_is_being_written_is_told_and_left_alone(folder):
 
 
 def test_a_process_that_dies_over_a_snapshot_is_told_and_the_next_one_works(folder, tmp_path):
-    job = Job(run=folder.path, snapshot="0" * 64, key=None, sandbox=None, scratch=tmp_path / "scratch")
+    job = Job(
+        run=folder.path, snapshot="0" * 64, key=None, sandbox=None, task=None, scratch=tmp_path / "scratch"
+    )
     worker = Worker()
     os.kill(worker._process.pid, signal.SIGKILL)
     worker._process.wait()

@@ -39,7 +39,7 @@ from mlagentbench.workspace import materialise, remove_tree
 KILLS = 100
 BATCH = 5
 READ_ONLY = {"train.csv", "test.csv"}
-RECORD = {"run.json", "events.jsonl", "grades.json", "summary.json", "lock", "outputs"}
+RECORD = {"run.json", "signature.json", "events.jsonl", "grades.json", "summary.json", "lock", "outputs"}
 
 WORK = """
 import os, sys, time

@@ -18,6 +18,8 @@ from mlagentbench.grading.references import read_references
 from mlagentbench.launch import references
 from mlagentbench.launch.references import complete_verdicts
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.grades import read_grades, remember_grades
+from mlagentbench.record.request import RunRequest
 from mlagentbench.task.preparation import prepare
 from mlagentbench.task.registry import load_task
 
@@ -31,7 +33,15 @@ def run(own_task: Path, runs: Path) -> RunFolder:
 def _changed(run: RunFolder, **said: object) -> None:
     """As if something else had been asked of it."""
     asked = json.loads(run.request_file.read_text())
-    run.request_file.write_text(json.dumps(asked | said))
+    history, verdicts = run.history(), read_grades(run)
+    run.write_request(RunRequest.model_validate(asked | said), "made")
+    run.events_file.unlink()
+    log = run.log()
+    for event in history.events:
+        log.append(event)
+    log.close()
+    run.grades_file.unlink()
+    remember_grades(run, verdicts.values())
 
 
 def test_what_runs_were_not_set_against_is_measured_once_and_enters_their_verdicts(own_task, run, runs):
@@ -114,6 +124,13 @@ def test_a_run_of_another_machine_keeps_its_verdict(own_task, run, runs):
     (problem,) = complete_verdicts([runs], runs, "all").problems
     assert "made on another machine" in problem and run.grades_file.read_bytes() == before
     assert read_references(prepare(load_task(own_task))).oracle == []
+
+
+def test_a_run_that_was_not_made_here_keeps_its_verdict_and_nothing_of_its_task_is_run(run, runs):
+    run.signature_file.unlink()
+    before = run.grades_file.read_bytes()
+    (problem,) = complete_verdicts([runs], runs, "all").problems
+    assert "were not made here" in problem and run.grades_file.read_bytes() == before
 
 
 def test_an_interpreter_that_a_record_names_is_not_started(run, runs, tmp_path):

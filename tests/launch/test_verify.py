@@ -124,7 +124,7 @@ def move_from_store(made: Run) -> None:
 DAMAGE: dict[str, tuple[Callable[[Run], None], str]] = {
     "a changed event": (change_event, "line 2"),
     "a changed last event": (change_last_event, "line 6"),
-    "a missing last event": (drop_last_event, "summary.json"),
+    "a missing last event": (drop_last_event, "was cut"),
     "a changed request": (change_request, "line 1"),
     "a missing object": (remove_object, "missing"),
     "a corrupted object": (corrupt_object, "damaged"),

@@ -106,6 +106,14 @@ sandbox_option = option(
     help="Where agent code runs: auto, bwrap, namespaces, landlock, docker, podman, apptainer;"
     " none gives no protection.",
 )
+task_of_foreign_option = option(
+    "--task", "task", type=click.Path(path_type=Path),
+    help="The folder of the task, for runs that were not made here and whose task is not installed.",
+)  # fmt: skip
+trust_option = option(
+    "--trust", is_flag=True, mirrored=False,
+    help="Let a run that was not made here decide about this machine. Without it you are told what it would decide.",
+)  # fmt: skip
 service_network_option = option(
     "--network", type=click.Choice(["on", "off"]), default="off", show_default=True,
     help="For services that a task offers.",

@@ -16,6 +16,7 @@ from mlagentbench.environment.own import own_prepared
 from mlagentbench.environment.secrets import refuse_secrets, values_of
 from mlagentbench.environment.setup import Setup, key_mark
 from mlagentbench.environment.sharing import mounts_of
+from mlagentbench.environment.trust import demand_own
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.errors import UsageError
 from mlagentbench.record.folder import RunFolder
@@ -160,6 +161,7 @@ def recorded_setup(
     variables: Iterable[str] = (),
 ) -> Setup:
     """What a recorded run was started with, and what the user now says instead."""
+    demand_own(folder, "Resuming")
     request = folder.request()
     if request.own is not None and request.own.asks and person is None:
         raise UsageError(

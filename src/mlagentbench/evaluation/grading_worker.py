@@ -27,6 +27,7 @@ class Job(BaseModel):
     snapshot: str
     key: str | None
     sandbox: str | None
+    task: str | None
     scratch: Path
 
 
@@ -90,6 +91,7 @@ def main() -> None:
 
 
 def _grade(job: Job, answers: IO[str]) -> Answer:
+    from mlagentbench.environment.trust import local_request
     from mlagentbench.evaluation.verdicts import data_of, grader_of
     from mlagentbench.record import RunFolder
 
@@ -98,7 +100,7 @@ def _grade(job: Job, answers: IO[str]) -> Answer:
 
     try:
         folder = RunFolder.open(job.run)
-        request = folder.request()
+        request = local_request(folder, job.task)
         prepared = data_of(request, job.key, progress)
         grader = grader_of(request, prepared, job.sandbox, job.scratch / str(os.getpid()), progress)
         with folder.store() as store:

@@ -13,7 +13,7 @@ from mlagentbench.environment.limits import resource_limits
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.evaluation.oldnames import Placement, place_run
 from mlagentbench.grading import Grade, Grader
-from mlagentbench.record.folder import STORE, RunFolder, write_model
+from mlagentbench.record.folder import STORE, RunFolder
 from mlagentbench.record.grades import remember_grade
 from mlagentbench.record.importing import Writer
 from mlagentbench.record.original.folder import OldFolder
@@ -135,7 +135,7 @@ def _import(
         with Store(root / STORE) as store:
             kept = keep_workspaces(old, len(run.trace.steps), store, request.limits.disk)
             request = _with_findings(request, run, where, kept)
-            write_model(aside.request_file, request)
+            aside.write_request(request, "imported")
             verdict, reason = _grade(where, kept, store, aside, sandbox, progress)
             notes = [f"Imported from {old.path}.", *([f"Not graded: {reason}"] if reason else [])]
             Writer(run, kept, where.words, aside, store).write(notes)

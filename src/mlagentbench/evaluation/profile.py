@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mlagentbench import bounds
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.evaluation import claims as claiming
 from mlagentbench.evaluation import failures as failing
@@ -25,12 +26,14 @@ from mlagentbench.evaluation.failures import Failure, find_failure
 from mlagentbench.evaluation.process import Process, process_of
 from mlagentbench.grading.scoring import THRESHOLD
 from mlagentbench.record.events import Event, ModelCalled, RunEnded, RunStarted, StepTaken
-from mlagentbench.record.folder import RunFolder, write_atomically
+from mlagentbench.record.files import read_part
+from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades
 from mlagentbench.record.request import RunRequest
+from mlagentbench.record.sealed import read_sealed, write_sealed
 from mlagentbench.record.summary import Summary, derive
 from mlagentbench.task.definition import Task
-from mlagentbench.task.registry import load_task
+from mlagentbench.task.registry import is_installed, load_task
 
 _RULES = f"2.{counting.RULES}.{claiming.RULES}.{failing.RULES}"
 """Of everything that is derived here."""
@@ -47,6 +50,7 @@ class Basis(_Kept):
     head: str
     grades: str
     annotations: str
+    foreign: bool = False
 
 
 class Subject(_Kept):
@@ -149,15 +153,26 @@ class Profile(_Kept):
 
 def read_profile(folder: RunFolder) -> Profile:
     """The kept profile; a new one where there is none, or where it is of something else than the run is now."""
+    data = read_sealed(folder.evaluation_file, folder.request_bytes())
     try:
-        kept = Profile.model_validate_json(folder.evaluation_file.read_bytes())
-    except (FileNotFoundError, ValidationError):
+        kept = Profile.model_validate_json(data) if data is not None else None
+    except ValidationError:
+        kept = None
+    if kept is None:
         return make_profile(folder)
     return kept if kept.basis == _basis(folder, folder.head()) else make_profile(folder)
 
 
 def make_profile(folder: RunFolder) -> Profile:
     """The profile of the run as it is now; kept beside the record if the run has ended."""
+    profile = derive_profile(folder)
+    if profile.summary.ended and os.access(folder.path, os.W_OK):
+        write_sealed(folder.evaluation_file, profile.model_dump_json().encode(), folder.request_bytes())
+    return profile
+
+
+def derive_profile(folder: RunFolder) -> Profile:
+    """The profile of the run as it is now; nothing is written."""
     request = folder.request()
     history = folder.history()
     events = history.events
@@ -167,7 +182,7 @@ def make_profile(folder: RunFolder) -> Profile:
     points = points_of(events, grades, summary.unknown)
     process = process_of(events)
     claims = check_claims(folder, events)
-    profile = Profile(
+    return Profile(
         basis=basis,
         subject=_subject(folder, request),
         summary=summary,
@@ -179,9 +194,6 @@ def make_profile(folder: RunFolder) -> Profile:
         every_step=all(snapshot in grades for snapshot in _snapshots(events)),
         best=best_of(points),
     )
-    if summary.ended and os.access(folder.path, os.W_OK):
-        write_atomically(folder.evaluation_file, profile.model_dump_json().encode() + b"\n")
-    return profile
 
 
 def _basis(folder: RunFolder, head: str) -> Basis:
@@ -190,12 +202,13 @@ def _basis(folder: RunFolder, head: str) -> Basis:
         head=head,
         grades=_digest(folder.grades_file),
         annotations=_digest(folder.annotations_file),
+        foreign=folder.origin == "foreign",
     )
 
 
 def _digest(file: Path) -> str:
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()[:32]
+        return hashlib.sha256(read_part(file.parent, file.name, bounds.DERIVED)).hexdigest()[:32]
     except FileNotFoundError:
         return ""
 
@@ -205,7 +218,11 @@ def _snapshots(events: Sequence[Event]) -> set[str]:
 
 
 def _subject(folder: RunFolder, request: RunRequest) -> Subject:
-    task = _task(request.task_folder or request.task)
+    task = None
+    if request.task_folder and folder.origin != "foreign":  # a folder that a stranger names is not looked at
+        task = _task(request.task_folder)
+    elif is_installed(request.task.partition("@")[0]):
+        task = _task(request.task)
     variant = task.definition.variants.get(request.variant.partition("=")[0]) if task else None
     asked = [request.settings, request.limits.model_dump(), request.actions, request.network]
     return Subject(

@@ -6,15 +6,15 @@ from mlagentbench.grading import Baseline, Grade
 from mlagentbench.grading.references import BASELINE_RUNS, References, read_references
 from mlagentbench.grading.scoring import NO_BASELINE, baseline_of, judge
 from mlagentbench.record.folder import RunFolder
-from mlagentbench.record.grades import read_grades, remember_grades
+from mlagentbench.record.grades import grades_reached_here, remember_grades
 from mlagentbench.record.summary import summarise
 from mlagentbench.task.preparation import Prepared
 
 
 def judge_again(folder: RunFolder, prepared: Prepared) -> bool:
     """Set the scores of a run on these data against what is measured by now; whether a verdict has changed. Scores stay
-    as they are."""
-    known = read_grades(folder)
+    as they are, and so do verdicts that were not reached here."""
+    known = grades_reached_here(folder)
     changed = [new for old in known.values() if (new := _judged(prepared, old)) != old]
     if changed:
         folder.lock()

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlagentbench.errors import MLAgentBenchError, RecordError
+from mlagentbench.environment.trust import local_request
+from mlagentbench.errors import MLAgentBenchError, RecordError, UsageError
 from mlagentbench.evaluation.anytime import Point
 from mlagentbench.evaluation.grading_worker import Job, Worker
 from mlagentbench.evaluation.profile import make_profile
@@ -19,7 +20,7 @@ from mlagentbench.evaluation.verdicts import data_of, grader_of
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import STORE, RunFolder
-from mlagentbench.record.grades import read_grades, remember_grades
+from mlagentbench.record.grades import grades_reached_here, remember_grades
 from mlagentbench.record.request import RunRequest
 from mlagentbench.record.summary import summarise
 from mlagentbench.task.preparation import Prepared
@@ -47,6 +48,16 @@ class Stepwise:
     """Why some of it is not graded, if so."""
 
 
+@dataclass(frozen=True)
+class _Ways:
+    """How everything is graded."""
+
+    key: str | None
+    sandbox: str | None
+    task: str | None
+    scratch: Path
+
+
 @dataclass
 class _Run:
     folder: RunFolder
@@ -63,22 +74,25 @@ def grade_steps(
     workers: int | None = None,
     key: str | None = None,
     sandbox: str | None = None,
+    task: str | Path | None = None,
     progress: Progress = lambda line: None,
 ) -> list[Stepwise]:
     """Grade all snapshots of runs that were not, in processes side by side, and keep the verdicts with the runs.
 
     Where the submission is a file, content is the same if that file is; else if the whole workspace is. What was judged
-    before, in any run of the same data in the same folder of runs on the same machine, is not judged again.
+    before by this installation, in any run of the same data in the same folder of runs, is not judged again. `task` is
+    the folder of the task of runs that were not made here.
     """
     told: list[Stepwise] = []
     opened: list[_Run] = []
     data: dict[_Data, Prepared | str] = {}
     for run in runs:
         told.append(Stepwise(Path(run)))
-        if (found := _open(told[-1], data, key, progress)) is not None:
+        if (found := _open(told[-1], data, key, task, progress)) is not None:
             opened.append(found)
     with tempfile.TemporaryDirectory(prefix="mlagentbench-grade-") as scratch:
-        _grade_all(opened, workers or len(os.sched_getaffinity(0)), key, sandbox, Path(scratch), progress)
+        ways = _Ways(key, sandbox, str(task) if task is not None else None, Path(scratch))
+        _grade_all(opened, workers or len(os.sched_getaffinity(0)), ways, progress)
     for each in opened:
         summarise(each.folder)
         profile = make_profile(each.folder)
@@ -87,12 +101,16 @@ def grade_steps(
 
 
 def _open(
-    told: Stepwise, data: dict[_Data, Prepared | str], key: str | None, progress: Progress
+    told: Stepwise,
+    data: dict[_Data, Prepared | str],
+    key: str | None,
+    task: str | Path | None,
+    progress: Progress,
 ) -> _Run | None:
     """What there is to grade of one run; None, with the reason told, if it cannot be graded."""
     try:
         folder = RunFolder.open(told.run)
-        request = folder.request()
+        request = local_request(folder, task)
         same = _data(request)
         if same not in data:
             data[same] = _prepared(request, key, progress)
@@ -102,8 +120,8 @@ def _open(
             return None
         snapshots = _snapshots(folder)
         told.snapshots = len(snapshots)
-        return _Run(folder, request, prepared, snapshots, read_grades(folder), told)
-    except RecordError as error:
+        return _Run(folder, request, prepared, snapshots, grades_reached_here(folder), told)
+    except (RecordError, UsageError) as error:
         told.problems.append(str(error))
         return None
 
@@ -166,17 +184,15 @@ class _Waiting:
 def _grade_all(
     runs: Sequence[_Run],
     workers: int,
-    key: str | None,
-    sandbox: str | None,
-    scratch: Path,
+    ways: _Ways,
     progress: Progress,
 ) -> None:
-    waiting = _reuse(runs, key, sandbox, scratch, progress)
+    waiting = _reuse(runs, ways, progress)
     if not waiting:
         return
     for run in {_data(each.places[0][0].request): each.places[0][0] for each in waiting}.values():
-        _measure_baseline(run, sandbox, scratch, progress)
-    pool = Pool(min(workers, len(waiting)), scratch)
+        _measure_baseline(run, ways, progress)
+    pool = Pool(min(workers, len(waiting)), ways.scratch)
     timing = threading.Lock()
 
     def grade(each: _Waiting) -> Grade | str:
@@ -197,9 +213,7 @@ def _grade_all(
             raise
 
 
-def _reuse(
-    runs: Sequence[_Run], key: str | None, sandbox: str | None, scratch: Path, progress: Progress
-) -> list[_Waiting]:
+def _reuse(runs: Sequence[_Run], ways: _Ways, progress: Progress) -> list[_Waiting]:
     """Give snapshots the verdict that the same content has; the others, by content."""
     known: dict[tuple[_Data, _Content], Grade] = {}
     for run in _neighbours(runs):
@@ -222,7 +236,12 @@ def _reuse(
                     same,
                     _Waiting(
                         Job(
-                            run=run.folder.path, snapshot=snapshot, key=key, sandbox=sandbox, scratch=scratch
+                            run=run.folder.path,
+                            snapshot=snapshot,
+                            key=ways.key,
+                            sandbox=ways.sandbox,
+                            task=ways.task,
+                            scratch=ways.scratch,
                         ),
                         timed=program is not None and program.timing is not None,
                         places=[],
@@ -250,7 +269,7 @@ def _neighbours(runs: Sequence[_Run]) -> Iterator[_Run]:
                 continue
             folder = RunFolder(file.parent)
             try:
-                request, grades = folder.request(), read_grades(folder)
+                request, grades = folder.request(), grades_reached_here(folder)
             except (RecordError, FileNotFoundError):
                 continue  # whoever asks for that run is told
             if (alike := by_data.get(_data(request))) is not None:
@@ -262,9 +281,9 @@ def _root(folder: RunFolder) -> Path:
     return next((parent for parent in folder.path.parents if (parent / STORE).is_dir()), folder.path)
 
 
-def _measure_baseline(run: _Run, sandbox: str | None, scratch: Path, progress: Progress) -> None:
+def _measure_baseline(run: _Run, ways: _Ways, progress: Progress) -> None:
     """Once, before several processes would each do it. Why there is none, if so, is in every grade."""
-    grader = grader_of(run.request, run.prepared, sandbox, scratch / "baseline", progress)
+    grader = grader_of(run.request, run.prepared, ways.sandbox, ways.scratch / "baseline", progress)
     try:
         grader.baseline()
     except MLAgentBenchError as error:

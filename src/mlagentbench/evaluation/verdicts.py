@@ -9,6 +9,7 @@ from pathlib import Path
 from mlagentbench.environment.environment import NOTHING_TO_GRADE
 from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.environment.making import prepared_for
+from mlagentbench.environment.trust import local_request
 from mlagentbench.errors import MachineFaultError, UsageError
 from mlagentbench.grading import Grade, Grader
 from mlagentbench.record.events import RunEnded, RunStarted, StepTaken
@@ -31,15 +32,19 @@ def grade(
     step: int | None = None,
     key: str | None = None,
     sandbox: str | None = None,
+    task: str | Path | None = None,
     progress: Progress = lambda line: None,
 ) -> Grade:
     """Grade a run again at its last snapshot, or at the one after `step` (0: as it began), and keep the verdict.
+
+    A run that was not made here is graded in this machine's default sandbox. `task` is the folder of its task, where
+    that is not installed by name.
 
     >>> import mlagentbench
     >>> mlagentbench.grade("runs/demo/house-price/oracle--no-model/20260101-120000-abcdef")    # doctest: +SKIP
     """
     folder = RunFolder.open(run)
-    request = folder.request()
+    request = local_request(folder, task)
     snapshot = snapshot_at(folder, step)
     prepared = data_of(request, key, progress)
     folder.lock()

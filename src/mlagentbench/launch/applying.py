@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.environment.actions.thinking import RESEARCH_LOG
+from mlagentbench.environment.trust import demand_own
 from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.evaluation.verdicts import snapshot_at
 from mlagentbench.record.events import Note
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.journal import append_note
 from mlagentbench.record.request import OwnProblem
 from mlagentbench.record.summary import summarise
 from mlagentbench.workspace import Change, Entry, diff, find
@@ -50,11 +52,12 @@ def offer(folder: RunFolder) -> Offer:
     return Offer(Path(own.folder), before, after, told, withheld, possible)
 
 
-def apply(run: str | Path, paths: Iterable[str] | None = None) -> Applied:
+def apply(run: str | Path, paths: Iterable[str] | None = None, *, trust: bool = False) -> Applied:
     """Bring what a run of `assist` changed into the original folder: all of it, or what lies at `paths`.
 
     Refused, with nothing done, if anything there was changed since the copy was made. Each file is old or new at every
-    instant; after a kill, to apply again completes it.
+    instant; after a kill, to apply again completes it. A run that was not made here is refused, unless `trust` says
+    that the folder which it names may be written to.
 
     >>> import mlagentbench
     >>> done = mlagentbench.assist("my-project", "Make train.py faster.", model="openai/gpt-4.1")  # doctest: +SKIP
@@ -63,6 +66,7 @@ def apply(run: str | Path, paths: Iterable[str] | None = None) -> Applied:
     """
     folder = RunFolder.open(run)
     _own(folder)
+    demand_own(folder, "Applying", trust)
     folder.lock()
     try:
         offered = offer(folder)
@@ -151,14 +155,10 @@ def _applied_before(folder: RunFolder) -> dict[str, list[Entry | None]]:
 
 def _note(folder: RunFolder, offered: Offer, paths: Sequence[str]) -> None:
     """Keep what was applied, beside the steps. Names that are no text are kept out: they only help after a change."""
-    log = folder.log()
-    log.append(
-        Note(
-            text=f"Applied {len(paths)} changes to {offered.folder}.",
-            data={
-                _APPLIED: {"snapshot": offered.after, "paths": [path for path in paths if path.isprintable()]}
-            },
-        )
+    printable = [path for path in paths if path.isprintable()]
+    note = Note(
+        text=f"Applied {len(paths)} changes to {offered.folder}.",
+        data={_APPLIED: {"snapshot": offered.after, "paths": printable}},
     )
-    log.close()
+    append_note(folder, note)
     summarise(folder)

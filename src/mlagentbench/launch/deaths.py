@@ -6,7 +6,7 @@ from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.evaluation.verdicts import grade
 from mlagentbench.record.events import Note, RunEnded, RunStarted
 from mlagentbench.record.folder import RunFolder
-from mlagentbench.record.journal import Journal
+from mlagentbench.record.journal import Journal, append_note
 from mlagentbench.record.summary import summarise
 from mlagentbench.workspace import remove_tree
 
@@ -23,10 +23,8 @@ def note_death(folder: RunFolder, how: str) -> int:
     """Keep that it died; how often it has by now."""
     folder.lock()
     try:
-        log = folder.log()
         text = how[-_LONGEST:]
-        log.append(Note(text=f"The process of this run died: {text}", data={_MARK: text}))
-        log.close()
+        append_note(folder, Note(text=f"The process of this run died: {text}", data={_MARK: text}))
     finally:
         folder.unlock()
     return deaths(folder)

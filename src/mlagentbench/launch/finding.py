@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+from mlagentbench.environment.trust import ForeignRunError
 from mlagentbench.errors import RecordError
 from mlagentbench.launch.board import Line
 from mlagentbench.launch.cells import Wanted
@@ -28,6 +29,7 @@ def find_lines(folder: Path, wanted: list[Wanted]) -> tuple[list[Line], list[str
     for each in wanted:
         fitting = [run for run, request in recorded[_place_of(each)] if each.is_in(request)]
         fitting = [run for run in fitting if run.path not in taken]
+        _refuse_foreign(fitting)
         lines.append(_line(each, fitting, notes))
         taken |= {run.path for run in fitting}
     if others := sum(map(len, recorded.values())) - len(taken):
@@ -52,6 +54,16 @@ def _recorded(folder: Path) -> tuple[dict[_Place, list[tuple[RunFolder, RunReque
         )  # fmt: skip
         found[place].append((run, request))
     return found, notes
+
+
+def _refuse_foreign(runs: list[RunFolder]) -> None:
+    """Neither counted nor made a second time, which may be dear: whoever asks for the experiment decides."""
+    for run in runs:
+        if run.origin == "foreign":
+            raise ForeignRunError(
+                f"{run.path} is a run of this experiment, and nothing shows that it was made here. "
+                f"`mlagentbench trust {run.path}` lets it count; else move it away, and it is made anew."
+            )
 
 
 def _place_of(wanted: Wanted) -> _Place:

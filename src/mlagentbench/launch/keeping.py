@@ -12,7 +12,7 @@ from mlagentbench.errors import MLAgentBenchError, UsageError
 from mlagentbench.launch.cells import Cell, differences, expand, in_groups
 from mlagentbench.launch.plan import Plan
 from mlagentbench.launch.reading import read_plan
-from mlagentbench.record.folder import write_atomically
+from mlagentbench.record.files import write_atomically
 from mlagentbench.task.definition import Task
 from mlagentbench.task.registry import load_task
 

@@ -151,10 +151,11 @@ class _Data:
     keyed: bool
     python: str
     imported: bool
+    foreign: bool
     here: bool
 
     @classmethod
-    def of(cls, request: RunRequest) -> _Data:
+    def of(cls, request: RunRequest, foreign: bool) -> _Data:
         return cls(
             task=request.task,
             folder=request.task_folder,
@@ -164,6 +165,7 @@ class _Data:
             keyed=bool(request.data_key),
             python=request.python,
             imported=request.imported is not None,
+            foreign=foreign,
             here=made_here(request.host),
         )
 
@@ -185,7 +187,7 @@ def _by_data(places: Sequence[str | Path], folder: Path) -> dict[_Data, list[Run
         except (RecordError, OSError):
             continue
         if request.own is None:
-            found.setdefault(_Data.of(request), []).append(run)
+            found.setdefault(_Data.of(request, run.origin == "foreign"), []).append(run)
     return found
 
 
@@ -199,6 +201,8 @@ def _find(data: _Data) -> Prepared | str:
     """The data, ready for a measurement; or why there can be none."""
     if data.imported:
         return "its runs were imported"
+    if data.foreign:
+        return "its runs were not made here; `mlagentbench grade` grades them, `mlagentbench trust` lets them count"
     if not data.here:
         return "its runs were made on another machine; a report there has them"
     if data.keyed:

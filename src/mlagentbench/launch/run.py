@@ -25,6 +25,7 @@ from mlagentbench.environment.limits import changed_limits
 from mlagentbench.environment.making import new_setup, recorded_setup, refuse_unpromised
 from mlagentbench.environment.models import ModelChoice
 from mlagentbench.environment.secrets import refuse_secrets, values_of
+from mlagentbench.environment.trust import demand_own
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import MLAgentBenchError, RunOverError, StillActingError, UsageError
 from mlagentbench.grading import Grade
@@ -97,8 +98,11 @@ def resume(
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
     person: Person | None = None,
+    trust: bool = False,
 ) -> Run:
     """Go on with a run that was stopped or killed. One that has ended is only graded, if it was not.
+
+    One that was not made here is refused, unless `trust` says that it may decide about this machine.
 
     `limits` and `calls` hold those of its limits and of its `CallOptions` that shall be others from now on; `devices`
     are the GPUs that it gets, which a record does not keep.
@@ -106,6 +110,7 @@ def resume(
     folder = RunFolder.open(run)
     request = folder.request()
     _refuse_imported(request)
+    demand_own(folder, "Resuming", trust)
     _refuse_half_made(folder, request)
     if any(isinstance(event, RunEnded) for event in folder.history().events):
         (watch or Silence()).note("This run has ended: there is nothing to resume. This is what came of it.")
@@ -140,15 +145,18 @@ def fork(
     limits: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
     ask: Callable[[str], str] | None = None,
+    trust: bool = False,
 ) -> Run:
     """A new run that begins as `run` did, up to and including `step`, and goes on from there.
 
     The same agent is replayed through those steps, as far as it took them; another one starts after them. `model` is
-    the one that decides from there on, or all that is to be said of models.
+    the one that decides from there on, or all that is to be said of models. A run that was not made here is refused,
+    unless `trust` says that it may decide about this machine.
     """
     source = RunFolder.open(run)
     request = source.request()
     _refuse_imported(request)
+    demand_own(source, "Forking", trust)
     if request.own is not None:
         raise UsageError(
             "A run on a person's own problem cannot be forked. `mlagentbench assist --resume` goes on with it."
@@ -191,9 +199,11 @@ def fork(
     for taken in steps[:step]:
         if taken.observation.output:
             folder.outputs.mkdir(exist_ok=True)
-            shutil.copyfile(
-                source.outputs / taken.observation.output, folder.outputs / taken.observation.output
-            )
+            with (
+                source.open_output(taken.observation.output) as output,
+                (folder.outputs / taken.observation.output).open("wb") as copied,
+            ):
+                shutil.copyfileobj(output, copied)
     log = folder.log()
     for event in _up_to(events, step):
         log.append(event)

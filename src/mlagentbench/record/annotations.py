@@ -11,8 +11,10 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mlagentbench import bounds
 from mlagentbench.errors import RecordError, UsageError
-from mlagentbench.record.folder import RunFolder, write_model
+from mlagentbench.record.files import read_part, write_model
+from mlagentbench.record.folder import RunFolder
 from mlagentbench.validation import problems_of
 
 FailureMode = Literal[
@@ -79,7 +81,9 @@ class Annotations(BaseModel):
 def read_annotations(folder: RunFolder) -> Annotations:
     """What was said of the run so far."""
     try:
-        return Annotations.model_validate_json(folder.annotations_file.read_bytes())
+        return Annotations.model_validate_json(
+            read_part(folder.path, folder.annotations_file.name, bounds.DERIVED)
+        )
     except FileNotFoundError:
         return Annotations()
     except ValidationError as error:

@@ -9,13 +9,17 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from mlagentbench import bounds
 from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.record import signature
+from mlagentbench.record.files import open_part, read_part, write_atomically
 from mlagentbench.record.log import EventLog, History, read_head, read_history
 from mlagentbench.record.request import RunRequest
+from mlagentbench.record.signature import End, Origin, SignedAs
 from mlagentbench.validation import problems_of
 from mlagentbench.workspace import Store
 
@@ -50,7 +54,7 @@ def run_path(runs: Path, experiment: str, task: str, agent: str, model: str, run
 
 
 def is_run(path: Path) -> bool:
-    """Whether there is a run in this folder; its `run.json` is written first and in one piece."""
+    """Whether there is a run in this folder; its `run.json` is written in one piece, after nothing but its signature."""
     return (path / "run.json").is_file()
 
 
@@ -68,6 +72,7 @@ class RunFolder:
         self.summary_file = path / "summary.json"
         self.evaluation_file = path / "evaluation.json"
         self.annotations_file = path / "annotations.json"
+        self.signature_file = path / signature.NAME
         self._lock: int | None = None
 
     @classmethod
@@ -81,8 +86,14 @@ class RunFolder:
         if is_run(folder.path):
             raise RecordError(f"{folder.path} is a run already. `mlagentbench resume` goes on with it.")
         (runs / STORE).mkdir(exist_ok=True)
-        write_atomically(folder.request_file, request.model_dump_json(indent=1).encode() + b"\n")
+        folder.write_request(request, "made")
         return folder
+
+    def write_request(self, request: RunRequest, signed_as: SignedAs) -> None:
+        """Signed first, so that there is no instant at which a run of our own is not known as that."""
+        data = request.model_dump_json(indent=1).encode() + b"\n"
+        signature.sign_run(self.path, data, signed_as)
+        write_atomically(self.request_file, data)
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -96,17 +107,40 @@ class RunFolder:
 
     def request(self) -> RunRequest:
         try:
-            return RunRequest.model_validate_json(self.request_file.read_bytes())
+            return RunRequest.model_validate_json(self.request_bytes())
         except ValidationError as error:
             problem = problems_of(error, RunRequest)[0]
             raise RecordError(f"{self.request_file} is damaged: {problem}") from None
 
+    def request_bytes(self) -> bytes:
+        return read_part(self.path, self.request_file.name, bounds.REQUEST)
+
+    @property
+    def origin(self) -> Origin:
+        """Whether it was made here, imported or trusted; `foreign` if nothing proves that."""
+        return signature.origin_of(self.path, self.request_bytes())
+
     def history(self) -> History:
-        return read_history(self.events_file, self.request_file.read_bytes())
+        return read_history(self.events_file, self.request_bytes())
+
+    def end_problem(self, history: History) -> str:
+        """What happened to the record after the run ended here; empty if nothing did."""
+        now = End(head=history.head, events=len(history.events))
+        return signature.end_problem(self.path, self.request_bytes(), now)
+
+    def sign_end(self, head: str, events: int) -> None:
+        """Sign the record as it ends now, if the run is one of our own."""
+        signature.sign_end(self.path, self.request_bytes(), End(head=head, events=events))
 
     def head(self) -> str:
         """The head of its history, found without reading all of it."""
-        return read_head(self.events_file, self.request_file.read_bytes())
+        return read_head(self.events_file, self.request_bytes())
+
+    def open_output(self, name: str) -> BinaryIO:
+        """A whole output that a record names; refused if that is anything but a plain file in outputs/."""
+        if self.outputs.is_symlink():
+            raise RecordError(f"{self.outputs} is a link, not a folder.")
+        return open_part(self.outputs, name)
 
     def log(self) -> EventLog:
         """The writing end of its events; a torn last line is cut off."""
@@ -170,17 +204,3 @@ def read_each(
         except (RecordError, OSError) as error:
             damaged.append((run, str(error)))
     return found, damaged
-
-
-def write_atomically(file: Path, data: bytes) -> None:
-    """`file` holds either what it held or all of `data`, whenever it is looked at."""
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    with aside.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    aside.rename(file)
-
-
-def write_model(file: Path, model: BaseModel) -> None:
-    write_atomically(file, model.model_dump_json(indent=1).encode() + b"\n")

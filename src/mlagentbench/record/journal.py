@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
+from mlagentbench.errors import RecordError
 from mlagentbench.model.redaction import Redaction
-from mlagentbench.record.events import Event, ModelCalled, Resumed, RunEnded, RunStarted, StepTaken
+from mlagentbench.record.events import Event, ModelCalled, Note, Resumed, RunEnded, RunStarted, StepTaken
 from mlagentbench.record.folder import RunFolder
+from mlagentbench.record.log import EventLog
 
 _OUR_WORDS = frozenset({"type", "role", "model", "request", "snapshot"})
 """Entries that hold names and hashes, and nothing that anybody wrote. A secret may be a word that is one of them."""
@@ -22,6 +24,9 @@ class Journal:
         self._folder = folder
         self._appending = threading.Lock()
         history = folder.history()
+        if problem := folder.end_problem(history):
+            folder.unlock()
+            raise RecordError(problem)
         self.events: list[Event] = list(history.events)
         self._log = folder.log()
         if self.events and self.ended is None:
@@ -66,4 +71,16 @@ class Journal:
 
     def close(self) -> None:
         self._log.close()
+        if self.ended is not None:
+            self._folder.sign_end(self._log.head, len(self.events))
         self._folder.unlock()
+
+
+def append_note(folder: RunFolder, note: Note) -> None:
+    """Add a note to a record that this process has locked, be the run over or not."""
+    history = folder.history()
+    log = EventLog(folder.events_file, history)
+    log.append(note)
+    log.close()
+    if any(isinstance(event, RunEnded) for event in history.events):
+        folder.sign_end(log.head, len(history.events) + 1)

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import ValidationError
 
+from mlagentbench import bounds
 from mlagentbench.errors import RecordError
 from mlagentbench.record.events import EVENT, Event
+from mlagentbench.record.files import open_part
 from mlagentbench.validation import problems_of
 
 _OPENING = b'{"hash":"'
@@ -49,20 +52,39 @@ def read_history(file: Path, root: bytes) -> History:
 
     A torn last line is left out and counted; anything else that does not fit is damage, told with its line.
     """
-    data = file.read_bytes() if file.exists() else b""
-    intact = data.rfind(b"\n") + 1
-    head = _hash(root)
+    head, intact, dropped = _hash(root), 0, 0
     events: list[Event] = []
-    for number, line in enumerate(data[:intact].split(b"\n")[:-1], start=1):
-        event, head = _parse(line, head, f"{file}, line {number}")
+    for number, line in enumerate(read_lines(file), start=1):
+        if not line.endswith(b"\n"):
+            dropped = len(line)
+            break
+        event, head = _parse(line[:-1], head, f"{file}, line {number}")
         events.append(event)
-    return History(tuple(events), head, intact, len(data) - intact)
+        intact += len(line)
+    return History(tuple(events), head, intact, dropped)
+
+
+def read_lines(file: Path) -> Iterator[bytes]:
+    """The lines of a log with their ends, one at a time, within bounds. The last one may be torn. None if there is no
+    file."""
+    try:
+        stream = open_part(file.parent, file.name)
+    except FileNotFoundError:
+        return
+    longest = bounds.LINE.value()
+    with stream:
+        bounds.RECORD.check(os.fstat(stream.fileno()).st_size, file)
+        number = 0
+        while line := stream.readline(longest + 1):
+            number += 1
+            bounds.LINE.check(len(line), f"{file}, line {number}")
+            yield line
 
 
 def read_head(file: Path, root: bytes) -> str:
     """The hash that the last whole line of a log carries, without reading or checking the rest of it."""
     try:
-        with file.open("rb") as stream:
+        with open_part(file.parent, file.name) as stream:
             return _last_hash(stream) or _hash(root)
     except FileNotFoundError:
         return _hash(root)
@@ -71,7 +93,8 @@ def read_head(file: Path, root: bytes) -> str:
 def _last_hash(stream: BinaryIO) -> str:
     """Looks from the end for the beginning of the last line that ends."""
     tail, start = b"", stream.seek(0, os.SEEK_END)
-    while start > 0:
+    longest = 2 * bounds.LINE.value()
+    while start > 0 and len(tail) <= longest:
         size = min(_CHUNK, start)
         start -= size
         stream.seek(start)

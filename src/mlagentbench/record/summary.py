@@ -6,11 +6,15 @@ from collections import Counter
 
 from pydantic import BaseModel, ValidationError
 
+from mlagentbench import bounds
+from mlagentbench.errors import RecordError
 from mlagentbench.grading import Grade
 from mlagentbench.record.events import Denied, ModelCalled, RunEnded, StepTaken
-from mlagentbench.record.folder import RunFolder, write_model
+from mlagentbench.record.files import read_part
+from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades
 from mlagentbench.record.log import History
+from mlagentbench.record.sealed import read_sealed, write_sealed
 
 
 class Summary(BaseModel):
@@ -59,7 +63,8 @@ def summarise(folder: RunFolder) -> Summary:
     """The summary of the record as it is now; kept beside it if the run has ended."""
     summary = derive(folder)
     if summary.ended:
-        write_model(folder.summary_file, summary)
+        body = summary.model_dump_json(indent=1).encode()
+        write_sealed(folder.summary_file, body, *_basis(folder, summary.head))
     return summary
 
 
@@ -67,6 +72,8 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
     """The summary of the record as it is now; of `history`, where that was read already."""
     request = folder.request()
     history = history or folder.history()
+    if problem := folder.end_problem(history):
+        raise RecordError(problem)
     steps = [event for event in history.events if isinstance(event, StepTaken)]
     executions = [step.observation.execution for step in steps if step.observation.execution]
     ended = next((event for event in history.events if isinstance(event, RunEnded)), None)
@@ -110,14 +117,19 @@ def derive(folder: RunFolder, history: History | None = None) -> Summary:
 
 
 def read_summary(folder: RunFolder) -> Summary:
-    """The kept summary, or a new one where there is none or it cannot be read."""
+    """The kept summary, if it was derived here from this very record; else a new one."""
+    kept = read_sealed(folder.summary_file, *_basis(folder, folder.head()))
     try:
-        kept = Summary.model_validate_json(folder.summary_file.read_bytes())
-    except (FileNotFoundError, ValidationError):
-        try:
-            return summarise(folder)
-        except OSError:
-            return derive(folder)  # where nothing can be written
-    if "forked" not in kept.model_fields_set:  # kept by a version that did not tell
-        return kept.model_copy(update={"forked": folder.request().origin is not None})
-    return kept
+        return Summary.model_validate_json(kept) if kept is not None else summarise(folder)
+    except ValidationError:
+        return summarise(folder)
+    except OSError:
+        return derive(folder)  # where nothing can be written
+
+
+def _basis(folder: RunFolder, head: str) -> tuple[bytes, bytes, bytes]:
+    try:
+        grades = read_part(folder.path, folder.grades_file.name, bounds.DERIVED)
+    except FileNotFoundError:
+        grades = b""
+    return folder.request_bytes(), head.encode(), grades

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlagentbench.errors import TaskError
-from mlagentbench.folders import cache_folder
+from mlagentbench.folders import cache_folder, signing_key_file
 from mlagentbench.task.definition import Task
 from mlagentbench.task.preparation import Prepared
 
@@ -74,8 +74,9 @@ def overlay_of(task: Task, kind: str) -> Path | None:
 
 def hidden_folders() -> tuple[Path, ...]:
     """What code in the sandbox must not see even where a visible folder contains it: this package, with every task's
-    solution, and the prepared data, with every answer."""
-    return (Path(__file__).parents[1], cache_folder() / "data", cache_folder() / "downloads")
+    solution, the prepared data, with every answer, and the key that signs verdicts."""
+    cache = cache_folder()
+    return (Path(__file__).parents[1], cache / "data", cache / "downloads", signing_key_file())
 
 
 def program_environment(seed: int) -> dict[str, str]:

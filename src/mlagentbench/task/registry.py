@@ -47,6 +47,15 @@ def list_tasks() -> list[Task]:
     return tasks
 
 
+def is_installed(name: str) -> bool:
+    """Whether a task has that name here, wherever the command was started: of the suite, or of a package."""
+    if _looks_like_path(name) or not name:
+        return False
+    return (_SUITE / name / "task.toml").is_file() or any(
+        point.name == name for point in metadata.entry_points(group=ENTRY_POINTS)
+    )
+
+
 def in_suite(task: Task) -> bool:
     """Whether it is one of the benchmark's own."""
     return task.folder.parent == _SUITE

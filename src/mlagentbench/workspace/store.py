@@ -113,11 +113,20 @@ class Store:
         if data is None or hashlib.sha256(data).hexdigest() != name:
             data = self._others.read(name)
         if data is None:
-            raise RecordError(
-                f"Object {name} {problem} the store {self.folder}; restore the store from a copy, or run again "
-                "what refers to it."
-            )
+            raise self._lost(name, problem)
         return data
+
+    def check(self, name: str) -> None:
+        """Raises RecordError unless the object is there and is what its name says; never holds a large one whole."""
+        try:
+            with self._path(name).open("rb") as stream:
+                if hash_of(stream.fileno())[0] == name:
+                    return
+        except FileNotFoundError:
+            self.get(name)
+        else:
+            if self._others.read(name) is None:
+                raise self._lost(name, "is damaged in")
 
     def open(self, name: str) -> BinaryIO:
         """An object, open for reading; its bytes are not checked, so check their hash when they matter."""
@@ -276,6 +285,12 @@ class Store:
         if name in self._journal:
             return self._journal.read(name)
         return self._waiting.get(name)
+
+    def _lost(self, name: str, problem: str) -> RecordError:
+        return RecordError(
+            f"Object {name} {problem} the store {self.folder}; restore the store from a copy, or run again "
+            "what refers to it."
+        )
 
     def _path(self, name: str) -> Path:
         if not _IS_HASH(name):

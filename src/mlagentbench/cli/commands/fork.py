@@ -24,6 +24,7 @@ from mlagentbench.cli import options as o
 @o.key_option
 @o.limit_options
 @o.interactive_option
+@o.trust_option
 @o.json_option
 def command(
     run: str,
@@ -32,6 +33,7 @@ def command(
     config: tuple[str, ...],
     folder: Path,
     interactive: bool,
+    trust: bool,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -39,7 +41,8 @@ def command(
 
     The new run lies beside the old one, begins as that did up to and including the step, and goes on from there. What
     is not said is as it was; the server and the options of a model are not passed on to one of another provider, and
-    another agent that has no use for a model has none, unless -m names one.
+    another agent that has no use for a model has none, unless -m names one. A run that was not made here is refused
+    without --trust.
     """
     limits = o.take_limits(values)
     from mlagentbench.cli.finding import find_run
@@ -47,10 +50,12 @@ def command(
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.running import told, watch_for
     from mlagentbench.cli.screen import open_screen
+    from mlagentbench.cli.trusting import demand_trust
     from mlagentbench.environment.models import ModelChoice
     from mlagentbench.launch.run import fork, models_kept
 
     found = find_run(run, folder)
+    demand_trust(found, "Forking", trust, as_json)
     request = found.request()
     o.find_own_agents(agent or request.agent)
     named = values["model"] is not None

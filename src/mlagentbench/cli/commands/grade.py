@@ -24,6 +24,7 @@ from mlagentbench.cli import options as o
 @o.folder_option
 @o.key_option
 @o.sandbox_option
+@o.task_of_foreign_option
 @o.json_option
 def command(
     runs: tuple[str, ...],
@@ -33,6 +34,7 @@ def command(
     folder: Path,
     key: str | None,
     sandbox: str | None,
+    task: Path | None,
     as_json: bool,
 ) -> None:
     """Grade runs again, at their end or at any step.
@@ -59,6 +61,7 @@ def command(
             workers=workers,
             key=key,
             sandbox=sandbox,
+            task=task,
             progress=lambda line: screen.line((line, "dim")),
         )
         step_tables(screen, told)
@@ -72,7 +75,12 @@ def command(
     verdicts = {}
     for run in found:
         verdict = grade(
-            run.path, step=step, key=key, sandbox=sandbox, progress=lambda line: screen.line((line, "dim"))
+            run.path,
+            step=step,
+            key=key,
+            sandbox=sandbox,
+            task=task,
+            progress=lambda line: screen.line((line, "dim")),
         )
         screen.line(("run     ", "label"), str(run.path))
         tell_grade(screen, verdict)

@@ -18,6 +18,7 @@ from mlagentbench.cli import options as o
 @o.call_options
 @o.limit_options
 @o.interactive_option
+@o.trust_option
 @o.json_option
 def command(
     run: str,
@@ -25,13 +26,15 @@ def command(
     key: str | None,
     sandbox: str | None,
     interactive: bool,
+    trust: bool,
     as_json: bool,
     **values: Any,
 ) -> None:
     """Go on with a run that was stopped or killed.
 
     RUN is a run's folder, its id, the beginning of one, or `last`. The agent starts again from the beginning and is
-    answered from the record until the record is used up. A run that has ended is only graded, if it was not.
+    answered from the record until the record is used up. A run that has ended is only graded, if it was not. One that
+    was not made here is refused without --trust.
     """
     limits, calls = o.take_limits(values), o.take_calls(values)
     from mlagentbench.cli.finding import find_run
@@ -39,9 +42,11 @@ def command(
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.running import told, watch_for
     from mlagentbench.cli.screen import open_screen
+    from mlagentbench.cli.trusting import demand_trust
     from mlagentbench.launch.run import resume
 
     found = find_run(run, folder)
+    demand_trust(found, "Resuming", trust, as_json)
     request = found.request()
     if request.own is not None:
         from mlagentbench.cli.assisting import go_on
