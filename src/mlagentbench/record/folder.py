@@ -54,7 +54,7 @@ def run_path(runs: Path, experiment: str, task: str, agent: str, model: str, run
 
 
 def is_run(path: Path) -> bool:
-    """Whether there is a run in this folder; its `run.json` is written in one piece, after nothing but its signature."""
+    """Whether there is a run in this folder; its `run.json` is written in one piece, after its signature."""
     return (path / "run.json").is_file()
 
 
