@@ -1,0 +1,5 @@
+"""Prints the table for the documentation."""
+
+from usual import table
+
+print(table())
