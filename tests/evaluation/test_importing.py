@@ -17,12 +17,15 @@ from support.oldruns import STARTED, TURNS, Turn, call_log, old_run
 from support.tasks import original_task
 from support.trees import tree
 
-from mlagentbench import export, fork, gc, grade, import_runs, prepare, resume, show, verify
+from mlagentbench import compare, export, fork, gc, grade, import_runs, prepare, resume, show, verify
 from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.claims import Claims
+from mlagentbench.evaluation.failures import rule
 from mlagentbench.evaluation.importing import Import
 from mlagentbench.evaluation.oldnames import action_name, model_name
 from mlagentbench.evaluation.process import process_of
-from mlagentbench.record.events import ModelCalled, Note, RunEnded
+from mlagentbench.grading import Grade
+from mlagentbench.record.events import ModelCalled, Note, RunEnded, StepTaken
 from mlagentbench.record.folder import STORE, RunFolder
 from mlagentbench.record.original.folder import OldFolder
 from mlagentbench.record.original.run import read_old_run
@@ -524,3 +527,113 @@ def test_whatever_json_a_trace_is_it_is_read_or_told(value: object) -> None:
         with OldFolder(Path(place)) as old:
             run = read_old_run(old)
     assert len(run.trace.steps) == 2 and run.damaged
+
+
+def events_in(run: Path) -> list[str]:
+    """What happened, in order: what was said last in each call, and the steps."""
+    told = []
+    for event in RunFolder.open(run).history().events:
+        if isinstance(event, ModelCalled) and event.completion is not None:
+            told.append(event.completion.text.splitlines()[-1])
+        elif isinstance(event, StepTaken):
+            told.append(f"step {event.index}")
+    return told
+
+
+def mode_of(run: Path) -> str:
+    """Why it failed, if its submission was refused."""
+    events = RunFolder.open(run).history().events
+    refusal = Grade(snapshot="", task="ball@1", variant="mini", data_digest="", valid=False, reason="none")
+    return rule(events, refusal, process_of(events), Claims()).mode
+
+
+def test_calls_after_an_input_that_was_no_json_stay_with_their_steps(logs: Path, runs: Path) -> None:
+    folder = old_run(logs / "one", [TURNS[0], TURNS[2], TURNS[3]])
+    thoughts = folder / "agent_log"
+    state = (thoughts / "agent_0_0.json").read_text()
+    for file in thoughts.glob("*_*"):
+        if file.name != "main_log":
+            file.unlink()
+    # The second turn took no step; after the third, the agent has forgotten it and counts from two again.
+    for number, said in {
+        0: [("P0", "list")],
+        1: [("P1", "no json")],
+        2: [("P2", "unusable"), ("P2 again", "execute"), ("P3", "answer")],
+    }.items():
+        (thoughts / f"step_{number}_log.log").write_text(
+            "".join(call_log(prompt, reply, "claude-v1") for prompt, reply in said)
+        )
+    for name in ("agent_0_0", "agent_0_1", "agent_1_2", "agent_2_2"):
+        (thoughts / f"{name}.json").write_text(state)
+    done = taken_in(folder, runs)
+    assert done.damaged == () and events_in(done.run) == [
+        "list", "step 1", "no json", "unusable", "execute", "step 2", "answer", "step 3",
+    ]  # fmt: skip
+    for file in thoughts.glob("step_*"):
+        file.unlink()
+    (thoughts / "main_log").write_text(
+        "".join(
+            f"Step {number}:\n\n\nAssistant:\n{said}\nObservation:\n\n```\nseen\n```\n\n"
+            for number, said in ((0, "list"), (1, "no json"), (2, "execute"), (2, "answer"))
+        )
+    )
+    done = taken_in(folder, runs / "again")
+    assert events_in(done.run) == ["list", "step 1", "no json", "execute", "step 2", "answer", "step 3"]
+
+
+def test_the_last_line_of_what_a_program_wrote_is_shown(logs: Path, runs: Path) -> None:
+    seen = "epoch 1\nepoch 2\naccuracy: 0.75"
+    done = taken_in(old_run(logs / "one", [Turn("Execute Script", {"script_name": "x"}, seen)]), runs)
+    assert "        accuracy: 0.75\n" in show(done.run)
+
+
+def test_runs_with_the_research_log_are_another_agent(logs: Path, runs: Path) -> None:
+    for name, retrieval in (("with", True), ("without", False)):
+        old_run(logs / name, flags={"retrieval": retrieval})
+    done = {each.source.name: RunFolder.open(each.run).request() for each in import_runs(logs, runs=runs)}
+    assert (done["with"].called, done["without"].called) == ("research-log", "research")
+    assert done["with"].settings == {"retrieval": True} and not done["without"].settings
+    found = compare(runs)
+    assert {group.agent for group in found.groups} == {"research-log", "research"}
+    assert found.paired is not None and not any(task.paired for task in found.paired.tasks)
+
+
+@pytest.mark.parametrize(
+    ("called", "task"),
+    [
+        ("kaggle_training_reg", "house-price@1"),
+        ("kaggle_training_class", "spaceship-titanic@1"),
+        ("speed-up", "llama-inference@1"),
+        ("vectorisation", "vectorization@1"),
+    ],
+)
+def test_tasks_have_had_other_names(called: str, task: str, logs: Path, runs: Path) -> None:
+    done = taken_in(old_run(logs / "one", TURNS[3:], task=called), runs)
+    assert RunFolder.open(done.run).request().task == task
+
+
+def test_a_prompt_that_was_too_long_is_a_matter_of_token_length(logs: Path, runs: Path) -> None:
+    folder = old_run(logs / "one", TURNS[:2])
+    (folder / "env_log" / "error.txt").write_text(
+        "Traceback (most recent call last):\nMLAgentBench.schema.TooLongPromptError\n"
+    )
+    done = taken_in(folder, runs)
+    assert done.ended == "stopped" and "TooLongPromptError" in ending(done.run).detail
+    assert mode_of(done.run) == "token length"
+
+
+def test_an_agent_that_got_no_reply_it_could_use_gave_up_as_ours_does(logs: Path, runs: Path) -> None:
+    folder = old_run(logs / "one", TURNS[:2], flags={"max_retries": 3})
+    (folder / "agent_log" / "step_2_log.log").write_text(
+        "".join(call_log("P" + " again" * number, "no", "claude-v1") for number in range(3))
+    )
+    done = taken_in(folder, runs)
+    assert done.ended == "stopped" and mode_of(done.run) == "debugging"
+    assert "None of 3 replies could be used." in show(done.run)
+
+
+def test_a_run_without_a_submission_is_graded_as_one(logs: Path, runs: Path, tiny_task: Path) -> None:
+    prepare(tiny_task)
+    done = taken_in(old_run(logs / "one", TURNS[:2]), runs, task=tiny_task, variant="mini")
+    assert done.grade is not None and not done.grade.valid and "submission.csv" in done.grade.reason
+    assert done.not_graded == ""

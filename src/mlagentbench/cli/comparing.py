@@ -58,7 +58,10 @@ def _pairing(tasks: Sequence[TaskPair]) -> Part:
     runs = sum(each.first_runs for each in tasks), sum(each.second_runs for each in tasks)
     if not tasks:
         return ""
-    how = "paired by seed" if paired == len(tasks) else "not paired: their seeds differ"
+    differ = (
+        "their seeds differ" if all(each.seeds_known for each in tasks) else "imported runs have no seeds"
+    )
+    how = "paired by seed" if paired == len(tasks) else f"not paired: {differ}"
     if 0 < paired < len(tasks):
         how = f"paired by seed on {paired} of them, all with all on the others"
     return (f"{runs[0]} runs against {runs[1]} over {len(tasks)} task{'s'[: len(tasks) > 1]}, {how}.", "dim")

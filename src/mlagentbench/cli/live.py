@@ -102,8 +102,7 @@ def result_of(step: StepTaken) -> list[Part]:
     """One line of what came of a step."""
     observation = step.observation
     ran = observation.execution
-    known = ran is not None and (ran.exit_status is not None or ran.signal is not None or ran.limit)
-    text = how_it_ended(ran) if ran is not None and known else shortened(observation.text, 100)
+    text = how_it_ended(ran) if ran is not None and ran.known else shortened(observation.text, 100)
     return [("✓ ", "good") if observation.ok else ("✗ ", "bad"), text]
 
 

@@ -137,7 +137,7 @@ def _draw_short_step(screen: Screen, step: StepTaken) -> None:
         (f"  {format_duration(step.seconds)}" if step.seconds else "", "dim"),
     )
     if step.observation.execution:
-        for line in step.observation.text.splitlines()[:-1][-3:]:
+        for line in step.observation.output_lines[-3:]:
             screen.line((f"        {shortened(line, 110)}", "dim"))
     screen.line("      ", *result_of(step))
     if step.changes:

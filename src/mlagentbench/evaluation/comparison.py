@@ -31,6 +31,8 @@ class TaskPair:
     second_runs: int
     paired: bool
     """Whether each run of one side has exactly one of the other with its seed; else all are compared with all."""
+    seeds_known: bool
+    """Whether they can be: runs of the original had none."""
     improvement: Estimate | None
     """The first's minus the second's; None where the task's metric has no direction."""
 
@@ -84,9 +86,10 @@ def _gains(ours: Sequence[Summary], theirs: Sequence[Summary]) -> Pair | None:
     return (first, second) if first and second else None
 
 
-def _successes(runs: Sequence[Summary]) -> list[tuple[int, float]]:
+def _successes(runs: Sequence[Summary]) -> list[tuple[int | None, float]]:
     return [
-        (run.seed, float(run.grade is not None and run.grade.valid and run.grade.success)) for run in runs
+        (run.known_seed, float(run.grade is not None and run.grade.valid and run.grade.success))
+        for run in runs
     ]
 
 
@@ -97,6 +100,7 @@ def _task(key: _Key, ours: Sequence[Summary], theirs: Sequence[Summary], gains: 
         first_runs=len(ours),
         second_runs=len(theirs),
         paired=is_paired((_successes(ours), _successes(theirs))),
+        seeds_known=all(run.known_seed is not None for run in (*ours, *theirs)),
         improvement=difference_of_means([gains]) if gains else None,
     )
 

@@ -19,7 +19,7 @@ from mlagentbench.record.events import Event, LimitHit, ModelCalled, Note, RunEn
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.request import RunRequest
 
-RULES = 3
+RULES = 4
 """Raised when what is said of a run can change, so that what was kept is made anew."""
 _LONGEST_EVIDENCE = 500
 _LONGEST_QUOTE = 160
@@ -278,8 +278,7 @@ def _start_of_longest(ran: list[StepTaken]) -> StepTaken:
 
 def _result(step: StepTaken) -> str:
     """The observation without how long it took."""
-    lines = step.observation.text.splitlines()
-    return "\n".join(lines[:-1] if step.observation.execution else lines)
+    return "\n".join(step.observation.output_lines)
 
 
 def _last_line(step: StepTaken) -> str:

@@ -39,7 +39,7 @@ class Group:
     """Of the valid runs, since others have none."""
     improvement: Estimate
     """Of all runs; one without a valid grade has improved nothing and counts as 0."""
-    gains: tuple[tuple[int, float], ...]
+    gains: tuple[tuple[int | None, float], ...]
     """The improvement of each run, with its seed."""
 
     @property

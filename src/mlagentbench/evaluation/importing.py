@@ -22,7 +22,7 @@ from mlagentbench.record.original.workspaces import Workspaces, keep_workspaces
 from mlagentbench.record.request import RunRequest
 from mlagentbench.record.summary import summarise
 from mlagentbench.sandbox import choose
-from mlagentbench.workspace import Store, remove_tree
+from mlagentbench.workspace import Store, find, remove_tree
 
 Progress = Callable[[str], None]
 _MARKS = ("env_log", "agent_log")
@@ -125,7 +125,7 @@ def _import(
 ) -> Import:
     """The run is built aside and renamed, so that it is there as a whole or not at all."""
     request = where.request
-    who = f"{request.agent}--{request.model or 'no-model'}".replace("/", "_")
+    who = f"{request.called}--{request.model or 'no-model'}".replace("/", "_")
     place = root / experiment / request.task.partition("@")[0] / who / request.id
     if place.exists():
         return Import(old.path, place, "It was imported before, and is as it was then.")
@@ -194,7 +194,9 @@ def _grade(
     finally:
         if folder.scratch.exists():
             remove_tree(folder.scratch)
-    if verdict.valid:
+    submission = where.prepared.task.definition.submission
+    left_nothing = submission.endswith(".csv") and find(store, kept.last, submission) is None
+    if verdict.valid or left_nothing:  # without a submission it failed, whatever the data were
         return verdict, ""
     return None, (
         f"what the run left has not the form that {request.task} ({request.variant}) asks for: {verdict.reason} "

@@ -29,6 +29,16 @@ _AGENTS = {
     "AutoGPTAgent": "autogpt",
 }
 _PROVIDERS = (("claude", "anthropic"), ("gpt", "openai"), ("text-davinci", "openai"), ("gemini", "google"))
+_TASKS = {
+    "kaggle-training-reg": "house-price",
+    "kaggle-training-class": "spaceship-titanic",
+    "speed-up": "llama-inference",
+    "vectorisation": "vectorization",
+    "amp-parkinsons-disease-progression-prediction": "parkinsons-disease",
+}
+"""What tasks were called in logs of the original, and what they are called here."""
+WITH_LOG = "research-log"
+"""What the published agent with its research log is called, as in the experiments that come with this project."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._@:-]+")
 _LONGEST_NAME = 80
 UNKNOWN = "unknown"
@@ -66,6 +76,7 @@ def place_run(
     fast = model_name(_text(flags, "fast_llm_name") or named.get("fast", ""))
     kind = _text(flags, "agent_type")
     who = agent or _AGENTS.get(kind) or safe_name(kind) or UNKNOWN
+    retrieval = who == "research" and flags.get("retrieval") is True
     missing = []
     if who == UNKNOWN:
         missing.append("Which agent it was is not known; say so with --agent.")
@@ -81,6 +92,8 @@ def place_run(
         data_seed=prepared.seed if prepared else 0,
         data_digest=prepared.digest if prepared else "",
         agent=who,
+        label=WITH_LOG if retrieval else "",
+        settings={"retrieval": True} if retrieval else {},
         model=act if who != "starter" else "",
         edit_model=edit if edit != act else "",
         fast_model=fast if fast != act else "",
@@ -101,6 +114,7 @@ def place_run(
         models={"act": act, "edit": edit or act, "fast": fast or act},
         steps_limit=steps,
         time_limit=seconds,
+        most_tries=_count(flags, "max_retries") or 5,
     )
     return Placement(request, words, prepared, reason, tuple(missing))
 
@@ -121,7 +135,7 @@ def _is_called(task: Task, name: str) -> bool:
         for source in variant.sources
         if isinstance(getattr(source, "name", None), str)
     }
-    return asked == own or asked.startswith(f"{own}-") or asked in sources
+    return _TASKS.get(asked, asked) == own or asked.startswith(f"{own}-") or asked in sources
 
 
 def _plain(name: str) -> str:

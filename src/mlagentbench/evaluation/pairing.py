@@ -21,7 +21,7 @@ from mlagentbench.evaluation.statistics import (
 )
 from mlagentbench.evaluation.student import t_quantile
 
-Seeded = Sequence[tuple[int, float]]
+Seeded = Sequence[tuple[int | None, float]]
 """The runs of one agent on one task: seed and value."""
 Pair = tuple[Seeded, Seeded]
 """Both agents on one task; neither is empty."""
@@ -53,9 +53,12 @@ class Difference:
 
 
 def is_paired(pair: Pair) -> bool:
-    """Whether each run of one has exactly one run of the other with its seed. Else all runs count, unpaired."""
-    first, second = (sorted(seed for seed, _ in side) for side in pair)
-    return first == second and len(set(first)) == len(first)
+    """Whether each run of one has exactly one run of the other with its seed. Else all runs count, unpaired; so do runs
+    whose seed is not known."""
+    first, second = ([seed for seed, _ in side] for side in pair)
+    if None in first or None in second:
+        return False
+    return set(first) == set(second) and len(set(first)) == len(first) == len(second)
 
 
 def compare_means(pairs: Sequence[Pair]) -> Difference:

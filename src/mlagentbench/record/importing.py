@@ -21,7 +21,7 @@ from mlagentbench.record.events import (
     StepTaken,
 )
 from mlagentbench.record.folder import RunFolder
-from mlagentbench.record.original.calls import OldCall
+from mlagentbench.record.original.calls import OldCall, gave_up_after
 from mlagentbench.record.original.run import OldRun
 from mlagentbench.record.original.trace import OldStep, Trace
 from mlagentbench.record.original.workspaces import Workspaces
@@ -43,6 +43,7 @@ _EDITING = {
 _RAN = Execution(wall_seconds=0.0, cpu_seconds=0.0, peak_memory=0)
 """A program ran, and nobody knows how it ended and what it used."""
 _LONGEST_DETAIL = 500
+_TOO_LONG = "TooLongPromptError"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Words:
     """Which one has which role, where a call does not say."""
     steps_limit: int | None = None
     time_limit: float | None = None
+    most_tries: int = 5
+    """Replies that the agent asked for before it gave up."""
 
 
 class Writer:
@@ -154,6 +157,19 @@ class Writer:
             time=when,
         )
 
+    def _refused(self, error: str, when: float, elapsed: float) -> ModelCalled:
+        """The call that the run ended with, of which nothing else is known."""
+        request = Request(messages=(), sampling=Sampling(temperature=None))
+        return ModelCalled(
+            role="act",
+            model=self._words.models.get("act", ""),
+            request=self._store.put(request.model_dump_json().encode()),
+            error=error,
+            error_kind="TooLongError",
+            elapsed=elapsed,
+            time=when,
+        )
+
     def _role(self, call: OldCall) -> ModelRole:
         if call.kind == "act":
             return "act"
@@ -171,6 +187,9 @@ class Writer:
         elif "TimeoutException" in error:
             reason, detail = "limit", error
             yield LimitHit(name="time", value=self._words.time_limit or elapsed, time=when)
+        elif _TOO_LONG in error:
+            reason, detail = "stopped", f"{error}; the original says so whatever a provider refuses"
+            yield self._refused(error, when, elapsed)
         elif error:
             reason, detail = "error", error
         elif self._words.steps_limit is not None and len(run.trace.steps) >= self._words.steps_limit:
@@ -178,6 +197,10 @@ class Writer:
             yield LimitHit(name="steps", value=float(self._words.steps_limit), time=when)
         elif run.trace.torn:
             reason, detail = "stopped", "how it ended is lost with the end of its trace"
+        elif run.told.ended and gave_up_after(run.calls) >= self._words.most_tries:
+            reason, detail = "stopped", "the agent ended without submitting"
+            tries = gave_up_after(run.calls)
+            yield Note(text=f"None of {tries} replies could be used. The agent stopped here.", time=when)
         elif run.told.ended:
             reason, detail = "stopped", "the agent ended without submitting"
         else:

@@ -36,6 +36,11 @@ class Execution(_Kept):
     cpu_seconds: float
     peak_memory: int
 
+    @property
+    def known(self) -> bool:
+        """Whether it is known how the program ended; of imported runs it is not."""
+        return self.exit_status is not None or self.signal is not None or bool(self.limit)
+
 
 class Observation(_Kept):
     """What the agent is told. `ok` is false where the action could not be carried out or its program failed."""
@@ -48,6 +53,12 @@ class Observation(_Kept):
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def output_lines(self) -> list[str]:
+        """The lines of the text, without the last one where that is ours and says how a program ended."""
+        lines = self.text.splitlines()
+        return lines[:-1] if self.execution is not None and self.execution.known else lines
 
 
 class Primitive(_Kept):

@@ -58,6 +58,11 @@ class Summary(BaseModel):
     unknown: tuple[str, ...] = ()
     """Of an imported run: what is 0 above because nobody knows it."""
 
+    @property
+    def known_seed(self) -> int | None:
+        """None of an imported run: the original had no seeds."""
+        return None if self.imported else self.seed
+
 
 def summarise(folder: RunFolder) -> Summary:
     """The summary of the record as it is now; kept beside it if the run has ended."""

@@ -7,8 +7,8 @@ wrongly; nothing that is graded depends on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mlagentbench.record.original.folder import OldFolder, clean
@@ -30,6 +30,8 @@ _FILES = {
 _STATE = re.compile(r"agent_(\d{1,6})_(\d{1,6})\.json")
 
 Kind = Literal["act", "fast", "tool"]
+_ORDER: dict[Kind, int] = {"act": 0, "tool": 1, "fast": 2}
+"""In one step: what decided on it, what it asked, what summed it up."""
 
 
 @dataclass(frozen=True)
@@ -51,25 +53,84 @@ def read_calls(folder: OldFolder) -> list[OldCall]:
     names = folder.names(_AGENT)
     if not names:
         folder.findings.missing.append("There is no agent_log, so what the agent thought is not known.")
-    places = _places(names)
-    found = [*_logged(folder, _AGENT, names, "act"), *_logged(folder, _AGENT, names, "fast")]
-    if not any(call.kind == "act" for call in found):
-        found += _said(folder, bool(names))
-    found = [
-        OldCall(
-            call.kind, places.get(call.step - 1, call.step - 1) + 1, call.reply, call.prompt, call.model,
-            call.budget, call.tokens,
-        )
-        for call in found
-    ]  # fmt: skip
-    found += _logged(folder, _TOOLS, folder.names(_TOOLS), "tool")
-    return sorted(found, key=lambda call: call.step)
+    turns = _Turns(names)
+    placed = turns.place(_logged(folder, _AGENT, names, "act"))
+    if not placed:
+        placed = turns.place_in_order(_said(folder, bool(names)))
+    placed += turns.place(_logged(folder, _AGENT, names, "fast"))
+    placed += [(call.step, 0, call) for call in _logged(folder, _TOOLS, folder.names(_TOOLS), "tool")]
+    placed.sort(key=lambda each: (each[0], _ORDER[each[2].kind], each[1]))
+    return [call for _, _, call in placed]
 
 
-def _places(names: list[str]) -> dict[int, int]:
-    """After which step of the environment each step of the agent was over, by the names of its states."""
-    pairs = (_STATE.fullmatch(name) for name in names)
-    return {int(pair[2]): int(pair[1]) for pair in pairs if pair}
+_Placed = tuple[int, int, OldCall]
+"""The step of the environment that a call belongs to, the turn of the agent, and the call."""
+
+
+class _Turns:
+    """The turns of the agent, by the names of the states that it wrote after each: after which step of the environment,
+    and the number that it gave the turn. A turn whose input was no JSON took no step, and when the next input was
+    JSON again, the agent forgot it and counted from where it had been: a number can come several times."""
+
+    def __init__(self, names: list[str]) -> None:
+        pairs = (_STATE.fullmatch(name) for name in names)
+        self._turns = sorted((int(pair[1]), int(pair[2])) for pair in pairs if pair)
+        """In the order of time: steps of the environment only grow, and between them numbers do."""
+
+    def place(self, calls: Iterable[OldCall]) -> list[_Placed]:
+        """Calls of logs that are named by the number of the turn and grow when it comes again."""
+        numbered: dict[int, list[OldCall]] = {}
+        for call in calls:
+            numbered.setdefault(call.step, []).append(call)
+        placed: list[_Placed] = []
+        for number, of_number in numbered.items():
+            turns = [turn for turn, (_, given) in enumerate(self._turns) if given == number]
+            for nth, tries in enumerate(_decisions(of_number)):
+                turn = turns[nth] if nth < len(turns) else self._beyond(number)
+                placed += [self._placed(turn, call, number) for call in tries]
+        return placed
+
+    def place_in_order(self, calls: list[OldCall]) -> list[_Placed]:
+        """Calls in the order of turns, one of each."""
+        if len(calls) != len(self._turns):
+            return self.place(calls)
+        return [self._placed(turn, call, call.step) for turn, call in enumerate(calls)]
+
+    def _beyond(self, number: int) -> int:
+        """The turn of a call that no state followed: the one after the last, or where there are no states, its own."""
+        return len(self._turns) if self._turns else number
+
+    def _placed(self, turn: int, call: OldCall, number: int) -> _Placed:
+        step = number
+        if self._turns:
+            step = self._turns[turn - 1][0] + 1 if turn else 0
+        return step, turn, replace(call, step=step)
+
+
+def _decisions(calls: list[OldCall]) -> Iterator[list[OldCall]]:
+    """Calls of one number, by decision: a reply that could not be used is asked for again with the same prompt, or with
+    more after it. What a fast model was asked has a decision of its own each time."""
+    tries: list[OldCall] = []
+    for call in calls:
+        again = tries and call.kind == "act" and _stem(call.prompt).startswith(_stem(tries[-1].prompt))
+        if tries and not again:
+            yield tries
+            tries = []
+        tries.append(call)
+    if tries:
+        yield tries
+
+
+def _stem(prompt: str) -> str:
+    """A prompt without the words at its end that let the model begin."""
+    return prompt.strip().removesuffix("Assistant:").rstrip()
+
+
+def gave_up_after(calls: Sequence[OldCall]) -> int:
+    """How many replies the last decision took."""
+    last = [call for call in calls if call.kind == "act"]
+    *_, tries = _decisions([call for call in last if call.step == last[-1].step]) if last else [[]]
+    return len(tries)
 
 
 def _logged(folder: OldFolder, place: str, names: list[str], kind: Kind) -> Iterator[OldCall]:
