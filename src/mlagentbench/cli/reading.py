@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mlagentbench.cli.annotating import tell_failure, tell_unsupported
 from mlagentbench.cli.finding import find_run
 from mlagentbench.cli.live import result_of
 from mlagentbench.cli.screen import Part, PlainScreen, Screen, Style
+from mlagentbench.cli.thoughts import Thoughts, thoughts_before
 from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.profile import read_profile
@@ -81,8 +82,9 @@ def draw_run(screen: Screen, folder: RunFolder) -> None:
     settings = ", ".join(f"{name}={value}" for name, value in request.settings.items())
     screen.line(("asked   ", "label"), asked, f", settings {settings}" if settings else "")
     history = folder.history()
+    thoughts = thoughts_before(history.events)
     for event in history.events:
-        _draw_event(screen, event)
+        _draw_event(screen, event, thoughts)
     if history.dropped:
         screen.line(
             (f"A torn last line of {history.dropped} bytes was left by a kill; resuming drops it.", "warn")
@@ -99,7 +101,7 @@ def draw_run(screen: Screen, folder: RunFolder) -> None:
     screen.line(("run     ", "label"), str(folder.path))
 
 
-def _draw_event(screen: Screen, event: Event) -> None:
+def _draw_event(screen: Screen, event: Event, thoughts: Mapping[int, Thoughts]) -> None:
     match event:
         case RunStarted():
             lines = event.problem.strip().splitlines()
@@ -108,7 +110,7 @@ def _draw_event(screen: Screen, event: Event) -> None:
             screen.line(("\n".join(f"  {line}" for line in lines[:_PROBLEM_LINES]), "dim"), (more, "dim"))
             screen.line()
         case StepTaken():
-            _draw_short_step(screen, event)
+            _draw_short_step(screen, event, thoughts.get(event.index))
         case ModelCalled():
             screen.line((f"      {call_in_words(event)}", "dim"))
         case Denied():
@@ -128,7 +130,7 @@ def _draw_event(screen: Screen, event: Event) -> None:
             screen.line(("ended   ", "label"), (event.reason + detail, style), after)
 
 
-def _draw_short_step(screen: Screen, step: StepTaken) -> None:
+def _draw_short_step(screen: Screen, step: StepTaken, thoughts: Thoughts | None) -> None:
     screen.line(
         (f"{step.index:>4}  ", "label"),
         (step.action.name, "name"),
@@ -136,6 +138,8 @@ def _draw_short_step(screen: Screen, step: StepTaken) -> None:
         arguments_of(step.action),
         (f"  {format_duration(step.seconds)}" if step.seconds else "", "dim"),
     )
+    if thoughts is not None:
+        thoughts.draw_short(screen)
     if step.observation.execution:
         for line in step.observation.output_lines[-3:]:
             screen.line((f"        {shortened(line, 110)}", "dim"))
@@ -145,8 +149,11 @@ def _draw_short_step(screen: Screen, step: StepTaken) -> None:
 
 
 def draw_step(screen: Screen, folder: RunFolder, index: int, *, whole: bool = True) -> None:
-    """One step in full: arguments, the whole output, and the diff; `whole`, however long that of a file is."""
+    """One step in full: what was thought, arguments, output, and the diff; `whole`, however long that of a file is."""
     before, step = step_at(folder, index)
+    if thoughts := thoughts_before(folder.history().events).get(index):
+        thoughts.draw_whole(screen)
+        screen.line()
     screen.line((f"step {step.index}  ", "label"), (step.action.name, "name"))
     for name, value in step.action.args.items():
         text = str(value)
