@@ -93,6 +93,16 @@ def test_filter_lets_no_clone_make_a_namespace(flags: int, one_process: bool):
     assert (decide(program, X86, 56, flags) == ALLOW) == (not flags & 0x7E020000 and threads_only)
 
 
+def test_filter_without_namespaces_lets_file_systems_change_nothing_through_descriptors_for_reading():
+    program = seccomp.filter_program(shares_host=True, machine="x86_64")
+    reads, clones, terminal = (0x80086601, 0x801C581F), (0x40049409, 0x4020940D), (0x5401, 0x5413)
+    for request in (*reads, *clones, *terminal):
+        assert decide(program, X86, 16, 3, request) == ALLOW
+    flags, verity, snapshot = (0x40086602, 0x401C5820), 0x40806685, 0x50009417
+    for request in (*flags, verity, snapshot):
+        assert decide(program, X86, 16, 3, request) == ERRNO | 25
+
+
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_filter_without_a_broker_answers_changes_of_modes_as_done(machine: str):
     asks = ("chmod", "fchmod", "fchmodat", "utimensat", "connect")

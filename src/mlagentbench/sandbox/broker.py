@@ -13,6 +13,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import select
 import struct
 from typing import Any
@@ -29,7 +30,9 @@ _CONTINUE = 1
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _AT_EMPTY_PATH = -100, 0x100, 0x1000
 _SET_ID = 0o6000
 _LONGEST_PATH, _LONGEST_ADDRESS = 4096, 110
-_PIDFD_GETFD = 438
+_OPENAT2, _PIDFD_GETFD = 437, 438
+_RESOLVE_NO_MAGICLINKS = 0x02
+_OWN_DESCRIPTOR = re.compile(rb"/(?:proc/self|dev)/fd/(\d{1,9})")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -214,11 +217,13 @@ class _Question:
         if not path:
             raise FileNotFoundError(errno.ENOENT, "path")
         how = os.O_PATH | os.O_CLOEXEC | flags
+        if own := _OWN_DESCRIPTOR.fullmatch(path):
+            return self.open_file(int(own[1]))
         if path.startswith(b"/"):
-            return _Descriptor(os.open(path, how))
+            return _open(path, how, _AT_FDCWD)
         at_work = folder & 0xFFFFFFFF == _AT_FDCWD & 0xFFFFFFFF
         with self.file_of("cwd") if at_work else self.open_file(folder) as base:
-            return _Descriptor(os.open(path, how, dir_fd=base))
+            return _open(path, how, base)
 
     def open_file(self, descriptor: int) -> _Descriptor:
         try:
@@ -253,6 +258,12 @@ class _Descriptor:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._number)
+
+
+def _open(path: bytes, flags: int, folder: int) -> _Descriptor:
+    """Links of /proc are not followed: they lead to what this process has open, and to roots of other containers."""
+    how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_MAGICLINKS)
+    return _Descriptor(_call(_libc.syscall(_OPENAT2, folder, path, how, ctypes.c_size_t(len(how)))))
 
 
 def _call(result: int) -> int:

@@ -30,8 +30,13 @@ _THREAD = 0x10000
 """CLONE_THREAD."""
 _TERMINAL_INJECTION = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
-_FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
-"""ioctls that change flags of a file that is open for reading: FS_IOC_SETFLAGS, FSSETXATTR, SETVERSION."""
+_ON_FILES_KIND, _ON_FILES = 0xFF00, (0x6600, 0x5800, 0x7600, 0x9400)
+"""Kinds of ioctls by which file systems change a file, or make a snapshot, through a descriptor for reading only."""
+_HARMLESS_ON_FILES = (
+    *(0x80086601, 0x80046601, 0x801C581F, 0xC020660B, 0x80087601),
+    *(0x40049409, 0x4020940D, 0xC0189436),
+)
+"""Those that read (FS_IOC_GETFLAGS, FSGETXATTR, FIEMAP, GETVERSION), and clones, for which a file must be writable."""
 _LEASES = (1024, 1026)
 """F_SETLEASE and F_NOTIFY, by which others' use of a file is held up or seen."""
 _SET_ID = 0o6000
@@ -116,7 +121,8 @@ def filter_program(
     clone = _refuse_flags(0, _NEW_NAMESPACES)
     rules.add("clone", [*(_demand_flag(0, _THREAD) if one_process else ()), *clone])
     rules.add("fcntl", _refuse_values(1, _LEASES))
-    rules.add("ioctl", _refuse_values(1, (*_TERMINAL_INJECTION, *(_FILE_FLAGS if shares_host else ()))))
+    on_files = _refuse_ioctls_on_files() if shares_host else []
+    rules.add("ioctl", [*_refuse_values(1, _TERMINAL_INJECTION), *on_files])
     for call, mode in _MODES.items():
         if call not in asks:
             rules.add(call, _refuse_flags(mode, _SET_ID))
@@ -251,6 +257,16 @@ def _refuse_values(index: int, values: Iterable[int]) -> list[bytes]:
         code += [
             _instruction(_JUMP_IF_EQUAL, value, 0, 1),
             _instruction(_RETURN, _ERROR | errno.EPERM),
+        ]
+    return code
+
+
+def _refuse_ioctls_on_files() -> list[bytes]:
+    code = [_argument(1), *_allow_values(_HARMLESS_ON_FILES), _instruction(_AND, _ON_FILES_KIND)]
+    for kind in _ON_FILES:
+        code += [
+            _instruction(_JUMP_IF_EQUAL, kind, 0, 1),
+            _instruction(_RETURN, _ERROR | errno.ENOTTY),
         ]
     return code
 

