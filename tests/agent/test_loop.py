@@ -13,7 +13,7 @@ from telling import EDIT, STORY, Told, completion, entries_for, replies, reply
 from mlagentbench import Action, Run, run
 from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import TooLongError, UnavailableError
-from mlagentbench.model.spec import Completion, ToolCall
+from mlagentbench.model.spec import Completion, ToolCall, Usage
 from mlagentbench.record.events import ModelCalled, Note
 
 Play = Callable[..., Run]
@@ -233,11 +233,12 @@ def test_a_lost_decision_counts_as_a_step_where_the_agent_goes_on(play):
 
 
 def test_a_limit_that_a_reply_reaches_ends_the_run_before_the_action(play):
-    act = Told(replies("text", "react"))
-    done = play(act, options={"limits": {"tokens": 300}})
+    many = {"usage": Usage(input=10_000, output=10)}
+    act = Told([each.model_copy(update=many) for each in replies("text", "react")])
+    done = play(act, options={"limits": {"tokens": 30_000}})
     assert act.said == 3 and len(steps_of(done)) == 2 and done.summary.ended == "limit"
-    act = Told(lambda call: completion("no"))
-    done = play(act, options={"limits": {"tokens": 300}})
+    act = Told(lambda call: completion("no").model_copy(update=many))
+    done = play(act, options={"limits": {"tokens": 30_000}})
     assert act.said == 3 and not steps_of(done) and done.summary.ended == "limit"
 
 

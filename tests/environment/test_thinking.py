@@ -256,7 +256,7 @@ def test_the_log_takes_summaries_of_any_length_and_is_retrieved_with_the_problem
 
 
 def test_what_models_used_counts_against_the_run(thinker: Thinker) -> None:
-    env = thinker({"text": "a description", "usage": {"input": 90, "output": 20}}, limits={"tokens": 100})
+    env = thinker({"text": "a description", "usage": {"input": 4990, "output": 20}}, limits={"tokens": 5000})
     assert not env.done
     env.step(understand("train.py"))
     assert env.done and env.truncated

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from mlagentbench.model.trial import QUESTION
+
 TOO_LONG = {
     "openai": (
         400,
@@ -182,6 +184,9 @@ class Server:
     wire: Wire
     behaviours: Iterator[Behaviour] = field(default_factory=lambda: iter(()))
     asked: list[Asked] = field(default_factory=list)
+    tried: list[Asked] = field(default_factory=list)
+    """Trials before a run, which are apart from what it asks."""
+    in_trial: Behaviour = field(default_factory=lambda: answer("OK"))
     url: str = ""
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -197,7 +202,12 @@ class Handler(BaseHTTPRequestHandler):
         state = self.server_state
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        state.asked.append(Asked(self.path, headers, body))
+        asked = Asked(self.path, headers, body)
+        if QUESTION in json.dumps(body):
+            state.tried.append(asked)
+            state.in_trial(self)
+            return
+        state.asked.append(asked)
         next(state.behaviours, answer())(self)
 
     def send(

@@ -309,3 +309,25 @@ while not answers: pass
     with pytest.raises(ChatRefusedError, match="step that asked this is over"):
         gate([Message(role="user", content="Summarise: It rains.")], Sampling())
     assert "It rains." in env.step(repl("print(answers[0])")).text
+
+
+def test_chats_side_by_side_cannot_pass_a_limit_together(opened: Callable[..., Environment], model: Counting):
+    """Four large requests at once, and many small ones: none that does not fit reaches the model."""
+    env = opened(limits={"tokens": 1000})
+    code = """
+import tool, urllib.error
+from concurrent.futures import ThreadPoolExecutor
+def ask(prompt):
+    try:
+        return tool.ask(prompt)
+    except urllib.error.HTTPError as error:
+        return error.code
+with ThreadPoolExecutor(8) as pool:
+    print(sorted(pool.map(ask, [c * 1_000_000 for c in "abcd"]), key=str))
+    print(sorted(set(map(str, pool.map(ask, [f"Question {number}" for number in range(40)]))))[0])
+"""
+    told = execute(env, code)
+    assert told.text.startswith("[429, 429, 429, 429]\n429\n")
+    assert sum(c.completion.usage.input + c.completion.usage.output for c in calls(env)) <= 1000 + 100
+    assert all(len(asked) < 100 for asked in model.asked) and len(model.asked) == len(calls(env)) <= 11
+    assert env.done and env.truncated

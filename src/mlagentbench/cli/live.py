@@ -12,6 +12,7 @@ import click
 
 from mlagentbench.cli.screen import Part, Screen, cleaned
 from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
+from mlagentbench.environment.watch import Spacing
 from mlagentbench.environment.workbench import how_it_ended
 from mlagentbench.launch.run import Run
 from mlagentbench.model.errors import ModelError
@@ -36,6 +37,7 @@ class LiveWatch:
         self._passed_at = 0.0
         self._drawing = threading.Lock()
         """A program's calls of a model are told while it writes its output."""
+        self._spacing = Spacing(0.0)
         self.folder: RunFolder | None = None
         self.steps = 0
 
@@ -77,6 +79,14 @@ class LiveWatch:
     def model(self, call: ModelCalled) -> None:
         with self._drawing:
             self._screen.line((f"      {call_in_words(call)}", "dim"))
+
+    def waiting(self, what: str, seconds: float) -> None:
+        with self._drawing:
+            so_far = f" ({format_duration(seconds)})" if seconds >= 1 else ""
+            shown = f"      {shortened(what, 300)}{so_far}" if what else ""
+            self._screen.passing(shown)
+            if self._spacing.worth_a_line(what, seconds) and not self._screen.shows_passing:
+                self._screen.line((shown, "dim"))
 
     def step(self, step: StepTaken, replayed: bool) -> None:
         self.steps = step.index

@@ -28,6 +28,9 @@ _RICH_STYLES: dict[Style, str] = {
 class Screen(Protocol):
     """Every text that is given to it is taken for hostile."""
 
+    shows_passing: bool
+    """Whether `passing` shows anything."""
+
     def line(self, *parts: Part) -> None:
         """One line, or several if the text has several; nothing gives an empty one."""
 
@@ -81,6 +84,8 @@ def _split(part: Part) -> tuple[str, Style]:
 class PlainScreen:
     """Plain text, flushed line by line."""
 
+    shows_passing = False
+
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
@@ -104,6 +109,8 @@ class PlainScreen:
 
 class RichScreen:
     """A terminal. Text is never read as markup."""
+
+    shows_passing = True
 
     def __init__(self, console: Console) -> None:
         self._console = console

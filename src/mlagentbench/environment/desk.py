@@ -9,14 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mlagentbench.environment.ledger import Ledger, Price, Reserved
 from mlagentbench.errors import UsageError
 from mlagentbench.model import errors
 from mlagentbench.model.bounds import bounded
-from mlagentbench.model.errors import ModelError
-from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool, Usage
+from mlagentbench.model.errors import ModelError, OverLimitError
+from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool
+from mlagentbench.model.waiting import Tell, TimeIsUpError, watched
 from mlagentbench.record.events import ModelCalled, ModelRole
 from mlagentbench.record.journal import Journal
 from mlagentbench.record.replay import Replay
+from mlagentbench.record.request import RunLimits
+from mlagentbench.units import format_duration
 from mlagentbench.workspace import Store
 
 _AT_ONCE = 4
@@ -28,8 +32,8 @@ PUBLISHED: dict[ModelRole, Sampling] = {
 }
 """How the actions that think ask, as published."""
 
-Price = Callable[[str, Usage], float | None]
-"""What this much of a model costs, in US dollars; None where it is not known."""
+_AT_ONCE_ANSWERED = ("mock", "human", "replay")
+"""Providers that are asked in the thread that wants the answer: scripts need no bound, and a person may think."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,10 @@ class Desk:
         journal: Journal,
         store: Store,
         price: Price,
+        limits: RunLimits,
         elapsed: Callable[[], float],
         tell: Callable[[ModelCalled], None],
+        waiting: Tell,
         seed: int,
     ) -> None:
         self._models = models
@@ -76,13 +82,16 @@ class Desk:
         self._price = price
         self._elapsed = elapsed
         self._tell = tell
+        self._waiting = waiting
+        self._time_limit = limits.time or 0.0
         self._seed = seed
         self._asked: Counter[bytes] = Counter()
         self.writing = threading.Lock()
         """Held by whoever writes to the run's store: calls of programs come in threads of their own."""
         self.replay = Replay(())
-        self.tokens = 0
-        self.cost = 0.0
+        self.ledger = Ledger(limits.tokens, limits.cost, price)
+        self.deadline: float | None = None
+        """On the monotonic clock, when the run's own time is up: no call is waited for longer."""
         self.used = Used()
         """By what the agent itself asked for, from the beginning; when a run is replayed, it grows as it did. So an
         agent may decide by it."""
@@ -135,16 +144,19 @@ class Desk:
             name = self._store.put(request.model_dump_json().encode())
             recorded = self._recorded(role, name)
         if recorded is None:
-            called = self._call(role, model, name, request)
-            with self.writing:
-                self._store.flush()
-                self._journal.append(called)
-                self._count(called)
+            with self.ledger.reserve(model.name, request, self.deadline) as reserved:
+                called = self._call(role, model, name, request, reserved)
+                with self.writing:
+                    self._store.flush()
+                    self._journal.append(called)
+                    self._count(called)
             self._tell(called)
         else:
             called = recorded
         if called.completion is None:
             kind = getattr(errors, called.error_kind, ModelError)
+            if kind is OverLimitError:
+                raise OverLimitError(called.error, name="time", limit=self._time_limit)
             raise kind(called.error)
         if not called.inside:
             self.used = self.used.more(called.completion, called.cost)
@@ -176,8 +188,7 @@ class Desk:
 
     def _count(self, call: ModelCalled) -> None:
         if call.completion is not None:
-            self.tokens += call.completion.usage.input + call.completion.usage.output
-            self.cost += call.cost or 0.0
+            self.ledger.count(call.completion.usage, call.cost)
 
     def _inside(self, role: ModelRole) -> bool:
         """Whether a call is part of an action; those of programs always are."""
@@ -188,13 +199,14 @@ class Desk:
             return self.replay.take_spare(role, request)
         return self.replay.answer_call(role, request) if self.replay else None
 
-    def _call(self, role: ModelRole, model: Model, name: str, request: Request) -> ModelCalled:
+    def _call(
+        self, role: ModelRole, model: Model, name: str, request: Request, reserved: Reserved
+    ) -> ModelCalled:
         completion: Completion | None = None
         error = kind = ""
         waited, begun = 0.0, time.monotonic()
         try:
-            said = model.complete(request.messages, request.sampling, request.tools)
-            completion = bounded(said, request.messages, request.sampling, request.tools)
+            completion = self._answer(model, request, reserved)
         except ModelError as failure:
             error, kind = str(failure), type(failure).__name__
             waited = time.monotonic() - begun
@@ -210,3 +222,29 @@ class Desk:
             inside=self._inside(role),
             elapsed=self._elapsed(),
         )
+
+    def _answer(self, model: Model, request: Request, reserved: Reserved) -> Completion:
+        """What the model says within the budget that is left for it, and within the run's time."""
+        sampling, budget = request.sampling, request.sampling.max_tokens
+        if reserved.output < budget:
+            sampling = sampling.model_copy(update={"max_tokens": reserved.output})
+
+        def make() -> Completion:
+            return model.complete(request.messages, sampling, request.tools)
+
+        if model.name.partition("/")[0] in _AT_ONCE_ANSWERED:
+            said = make()
+        else:
+            try:
+                what = f"Waiting for {model.name} to reply"
+                said = watched(make, what, until=self.deadline, tell=self._waiting)
+            except TimeIsUpError:
+                raise OverLimitError(
+                    f"The run's time of {format_duration(self._time_limit)} was over before {model.name} had replied."
+                ) from None
+        completion = bounded(said, request.messages, sampling, request.tools)
+        self.ledger.kept(reserved, completion.usage)
+        if reserved.output < budget:
+            note = f"The run's limits left {reserved.output:,} of the {budget:,} output tokens that were asked for."
+            completion = completion.model_copy(update={"notes": (*completion.notes, note)})
+        return completion

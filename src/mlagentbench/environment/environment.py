@@ -15,6 +15,7 @@ from mlagentbench.environment.consent import perform_with
 from mlagentbench.environment.outcome import Outcome, PastEdit
 from mlagentbench.environment.repl import Repl
 from mlagentbench.errors import PathRefusedError, RunOverError, StillActingError, UsageError
+from mlagentbench.model.errors import OverLimitError
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
 from mlagentbench.record.events import (
     Denied,
@@ -112,11 +113,11 @@ class Environment:
     def done(self) -> bool:
         """Whether the agent submitted, or a limit of the run was reached."""
         if not (self.terminated or self.truncated or self._replay):
-            limits, desk = self._setup.limits, self._run.desk
-            used = {"time": self.elapsed, "tokens": desk.tokens, "cost": desk.cost}
-            for name, limit in {"time": limits.time, "tokens": limits.tokens, "cost": limits.cost}.items():
-                if limit is not None and used[name] >= limit and not self.truncated:
-                    self._truncate(name, limit)
+            limit = self._setup.limits.time
+            if limit is not None and self.elapsed >= limit:
+                self._truncate("time", limit)
+            elif exhausted := self._run.desk.ledger.exhausted():
+                self._truncate(exhausted.name, exhausted.limit)
         return self.terminated or self.truncated
 
     @property
@@ -145,6 +146,8 @@ class Environment:
             run.store.flush()
             started = RunStarted(problem=run.problem, snapshot=snapshot.id)
             run.journal.append(started)
+            for told in self._setup.models.trial_notes:
+                self.note(told)
         elif run.journal.ended is None:
             run.bench.workspace.restore(run.journal.last_snapshot())
         self._snapshot = started.snapshot
@@ -162,6 +165,7 @@ class Environment:
         self._clock_started = time.monotonic()
         if self._setup.limits.time is not None:
             run.bench.deadline = self._clock_started + self._setup.limits.time - self._elapsed_before
+            run.desk.deadline = run.bench.deadline
         return Observation(text=started.problem)
 
     def complete(
@@ -171,8 +175,13 @@ class Environment:
         tools: Sequence[Tool] = (),
         role: ModelRole = "act",
     ) -> Completion:
-        """Ask the run's own model. It is recorded and counted, and answered from the record on a resumed run."""
-        return self._run.desk.complete(role, messages, sampling, tools)
+        """Ask the run's own model. It is recorded and counted, and answered from the record on a resumed run. Where a
+        limit of the run leaves no room for it, the run is `done`, and `RunOverError` is raised."""
+        try:
+            return self._run.desk.complete(role, messages, sampling, tools)
+        except OverLimitError as error:
+            self._truncate(error.name, error.limit)
+            self._refuse(f"{error} The run is over: no call of a model can follow.", error)
 
     @property
     def used(self) -> Used:
@@ -206,7 +215,10 @@ class Environment:
             self._setup.watch.step(recorded, replayed=True)
             return recorded.observation
         if self.done:
-            self._refuse()
+            why = "the agent has submitted" if self.terminated else "a limit of the run was reached"
+            self._refuse(
+                f"The run is over, because {why}: no step can follow. Look at `env.done` before each step."
+            )
         started = time.monotonic()
         run.bench.step = self._steps + 1
         self._setup.watch.action(self._steps + 1, action)
@@ -223,14 +235,11 @@ class Environment:
             raise KeyboardInterrupt
         return taken.observation
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, sentence: str, cause: Exception | None = None) -> NoReturn:
         self._refused += 1
         if self._refused > _MOST_REFUSED:
             raise StillActingError
-        why = "the agent has submitted" if self.terminated else "a limit of the run was reached"
-        raise RunOverError(
-            f"The run is over, because {why}: no step can follow. Look at `env.done` before each step."
-        )
+        raise RunOverError(sentence) from cause
 
     def _record(self, action: Action, outcome: Outcome, started: float) -> StepTaken:
         run = self._run

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from typing import Any, Self
 
 from pydantic import ValidationError
 
-from mlagentbench.environment.desk import Price
+from mlagentbench.environment.ledger import Price
 from mlagentbench.environment.watch import Silence, Watch
 from mlagentbench.errors import UsageError
 from mlagentbench.model.options import CallOptions
@@ -22,6 +23,9 @@ from mlagentbench.validation import problem_of
 REPLAY = "replay/"
 """`replay/PATH`: the completions that were recorded in a run, so that it can be repeated without its model."""
 _LOCAL = "local/"
+_NO_SERVERS = (_LOCAL, REPLAY, "mock/", "human", "huggingface/")
+_tried: set[tuple[str, str, str]] = set()
+"""Models that answered a trial in this process, with their server and options."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,9 @@ class ModelChoice:
         }
         return roles, lambda name, usage: cost(usage, name, self.prices)
 
-    def opened(self) -> ModelChoice:
-        """The same, open already, for whoever opens them next: what cannot be had is refused before there is a run."""
+    def opened(self, watch: Watch | None = None, *, trial: bool = True) -> ModelChoice:
+        """The same, open already, for whoever opens them next. Models that are unavailable are refused before there is
+        a run: with `trial`, servers are asked something small, once in a process."""
         if not self.act:
             return self
         for name in (self.act, self.edit, self.fast):  # which loads its library at the first question
@@ -97,7 +102,24 @@ class ModelChoice:
                 )
         opened = _Opened(**{each.name: getattr(self, each.name) for each in fields(ModelChoice)})
         opened.ready.append(self.open(Silence()))
+        if trial:
+            opened.trials.extend(self._try(opened.ready[0][0].values(), watch or Silence()))
         return opened
+
+    @property
+    def trial_notes(self) -> tuple[str, ...]:
+        """What came of the trials, a sentence each, for the record."""
+        return ()
+
+    def _try(self, models: Iterable[Model], watch: Watch) -> Iterator[str]:
+        for model in {id(each): each for each in models}.values():
+            known = (model.name, self.base_url, json.dumps(dict(self.options), default=str))
+            if known not in _tried and not model.name.startswith(_NO_SERVERS):
+                from mlagentbench.model.trial import try_model
+
+                if told := try_model(model, watch.waiting):
+                    yield told
+                _tried.add(known)
 
     def _load(self, name: str) -> Model:
         if name.startswith(REPLAY):
@@ -127,8 +149,17 @@ class _Opened(ModelChoice):
         default_factory=list, init=False, repr=False, compare=False
     )
 
+    trials: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
     def open(self, watch: Watch) -> tuple[dict[ModelRole, Model], Price]:
         return self.ready.pop() if self.ready else super().open(watch)
+
+    def opened(self, watch: Watch | None = None, *, trial: bool = True) -> ModelChoice:
+        return self
+
+    @property
+    def trial_notes(self) -> tuple[str, ...]:
+        return tuple(self.trials)
 
 
 def changed_calls(calls: CallOptions, user: Mapping[str, Any] | None) -> CallOptions:

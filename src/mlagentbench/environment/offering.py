@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from mlagentbench.environment.desk import Desk
 from mlagentbench.model.redaction import Redaction
 from mlagentbench.model.spec import Completion, Message, Sampling, Tool
-from mlagentbench.record.request import RunLimits
 from mlagentbench.service.offering import Offer, Offered
 
 
@@ -73,11 +72,10 @@ class Chat(Gate):
     """The run's own model behind the chat endpoint. Each request is recorded and counted as a call of the action, and a
     secret that the program was given goes nowhere."""
 
-    def __init__(self, desk: Desk, limits: RunLimits, redaction: Redaction) -> None:
+    def __init__(self, desk: Desk, redaction: Redaction) -> None:
         super().__init__()
         self._desk = desk
         self._redaction = redaction
-        self._limits = limits
 
     def __call__(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool] = ()
@@ -88,14 +86,6 @@ class Chat(Gate):
         if tools and not model.speaks_tools:
             raise ChatRefusedError(f"{model.name} has no native tool calling; ask it in text.")
         with self.passing():
-            used = {
-                "tokens": (self._desk.tokens, self._limits.tokens),
-                "dollars": (self._desk.cost, self._limits.cost),
-            }
-            for name, (spent, limit) in used.items():
-                if limit is not None and spent >= limit:
-                    words = f"The run has used up its limit of {limit:g} {name} for models."
-                    raise ChatRefusedError(words, 429, "insufficient_quota", "insufficient_quota")
             messages = [self._redaction.said(message) for message in messages]
             tools = [self._redaction.said(tool) for tool in tools]
             return self._desk.complete("tool", messages, sampling, tools)

@@ -133,14 +133,8 @@ def _stay(bench: Workbench, process: Process, settling: Settling) -> str:
 def _spent(bench: Workbench) -> str:
     if bench.desk is None:
         return ""
-    used = {
-        "tokens": (bench.desk.tokens, bench.limits.tokens),
-        "dollars": (bench.desk.cost, bench.limits.cost),
-    }
-    for name, (spent, limit) in used.items():
-        if limit is not None and spent >= limit:
-            return f"[It was stopped: the run has used up its limit of {limit:g} {name} for models.]"
-    return ""
+    exhausted = bench.desk.ledger.exhausted()
+    return f"[It was stopped: {exhausted}.]" if exhausted else ""
 
 
 def _ended(outcome: Outcome, why: str, interrupted: bool) -> Outcome:

@@ -139,8 +139,10 @@ class Setup:
             journal,
             store,
             price,
+            self.limits,
             elapsed=lambda: spent + time.monotonic() - started,
             tell=self.watch.model,
+            waiting=self.watch.waiting,
             seed=request.seed,
         )
         bench.desk = desk
@@ -165,7 +167,7 @@ class Setup:
         """What programs are offered; None for the many runs that offer nothing."""
         if not self.offered:
             return None
-        chat = Chat(desk, self.limits, redaction) if self.chat == "model" and desk.has("tool") else None
+        chat = Chat(desk, redaction) if self.chat == "model" and desk.has("tool") else None
         return Offering(self.offer(folder.scratch), chat)
 
     @property

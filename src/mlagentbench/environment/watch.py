@@ -31,6 +31,30 @@ class Watch(Protocol):
     def note(self, text: str) -> None:
         """Something that is not a step."""
 
+    def waiting(self, what: str, seconds: float) -> None:
+        """A model is waited for longer than two seconds: what for, and since when. Said twice a second while it lasts;
+        an empty `what` is the end of it. Called by several threads."""
+
+
+class Spacing:
+    """Which of the many reports of one wait are worth a line: the first, and then ever fewer."""
+
+    def __init__(self, first: float) -> None:
+        """`first`: seconds that are waited before the first line about a wait of unknown length."""
+        self._first = first
+        self._next: dict[str, float] = {}
+
+    def worth_a_line(self, what: str, seconds: float) -> bool:
+        if not what:
+            self._next.clear()
+            return False
+        known = what not in self._next and seconds < 1  # told at its beginning, since it will be long
+        if not known and seconds < self._next.get(what, self._first):
+            self._next.setdefault(what, self._first)
+            return False
+        self._next[what] = max(2 * seconds, 10.0)
+        return True
+
 
 def asked_to_stop(watch: Watch) -> bool:
     """Whether whoever looks on wants the run to stop soon. One that can want it says so by an attribute `stopping`."""
@@ -51,3 +75,5 @@ class Silence:
     def model(self, call: ModelCalled) -> None: ...
 
     def note(self, text: str) -> None: ...
+
+    def waiting(self, what: str, seconds: float) -> None: ...

@@ -123,7 +123,7 @@ def _infrastructure(run: _Run) -> Failure | None:
             step=_last_step(run),
         )
     calls = _deciding(run)
-    if calls and calls[-1].error and calls[-1].error_kind != "TooLongError":
+    if calls and calls[-1].error and calls[-1].error_kind not in ("TooLongError", "OverLimitError"):
         return Failure(
             mode="infrastructure",
             evidence=f"The last call of the model failed ({calls[-1].error_kind}): {_quote(calls[-1].error)}",

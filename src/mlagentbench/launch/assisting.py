@@ -77,7 +77,7 @@ def assist(
     chosen = python_for(Path(own.folder), python)
     prepared = own_prepared(own, chosen)
     refuse_secrets(kept, models.options, models.base_url)
-    models = models.opened()  # before there is a folder
+    models = models.opened(watch)  # before there is a folder
     told(own, found, str(prepared.interpreter.python))
     setup = Setup(
         prepared=prepared,

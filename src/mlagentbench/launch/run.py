@@ -69,7 +69,7 @@ def run(
         raise UsageError(
             f"The agent {agent!r} needs a language model, and the run has none. Name one with -m provider/name."
         )
-    models = models.opened()  # before there is a folder
+    models = models.opened(options.get("watch"))  # before there is a folder
     return drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
 
 

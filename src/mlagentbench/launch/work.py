@@ -13,7 +13,7 @@ from typing import Any
 
 from mlagentbench.environment import Options
 from mlagentbench.environment.models import ModelChoice
-from mlagentbench.environment.watch import Silence
+from mlagentbench.environment.watch import Silence, Spacing
 from mlagentbench.errors import MachineFaultError, MLAgentBenchError
 from mlagentbench.evaluation.profile import make_profile
 from mlagentbench.launch.orders import CheckOrder, Ending, MeasureOrder, Message, Order, RunOrder
@@ -22,8 +22,11 @@ from mlagentbench.model.errors import BadCredentialsError, ModelError
 from mlagentbench.record.events import ModelCalled, StepTaken
 from mlagentbench.record.folder import RunFolder, is_run
 from mlagentbench.record.steps import Action
+from mlagentbench.units import format_duration
 
 _LONGEST = 8_000
+_SLOW = 30.0
+"""Seconds after which a reply that has not come is worth a line among those of many runs."""
 
 Tell = Callable[[Message], None]
 
@@ -40,6 +43,7 @@ class Telling(Silence):
         self._tell = tell
         self._step = 0
         self._cost: float | None = 0.0
+        self._spacing = Spacing(_SLOW)
         self.stopping = False
 
     def stop_soon(self, number: int, frame: FrameType | None) -> None:
@@ -69,6 +73,10 @@ class Telling(Silence):
 
     def note(self, text: str) -> None:
         self._say("note", text)
+
+    def waiting(self, what: str, seconds: float) -> None:
+        if self._spacing.worth_a_line(what, seconds):
+            self._say("note", f"{what} ({format_duration(seconds)})" if seconds >= 1 else what)
 
     def _add(self, call: ModelCalled) -> None:
         if call.completion is not None:
@@ -137,7 +145,9 @@ def _run(order: RunOrder, watch: Telling) -> None:
             watch.note(told)
         return
     cell = order.cell
-    models = cell.models(order.plan)
+    models = cell.models(order.plan).opened(
+        trial=False
+    )  # the experiment has tried them, once for all of its runs
     _look_at(run(cell.task, cell.agent, models, settings=cell.settings, **_options(order, watch)))
 
 
@@ -219,7 +229,7 @@ def _check(order: CheckOrder) -> list[str]:
                 continue
             choice = ModelChoice(act=name, base_url=entry.base_url, options=entry.options)
             try:
-                opened, _ = choice.open(Silence())
+                opened, _ = choice.opened().open(Silence())  # tried, too
             except MLAgentBenchError as error:
                 found.append(f"{name}: {error}")
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from mlagentbench.errors import MLAgentBenchError
 
@@ -48,6 +49,26 @@ class BadCredentialsError(ModelError):
 class UnusableReplyError(ModelError):
     """What came back is not used: it is too large, packed in a way that was not asked for, or sends us to another
     server."""
+
+
+class OverLimitError(ModelError):
+    """A limit of the run leaves no room for this call, so that it was not made, or not waited for to its end."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        name: Literal["time", "tokens", "cost"] = "time",
+        limit: float = 0.0,
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.name: Literal["time", "tokens", "cost"] = name
+        self.limit = limit
+
+
+class GivenUpError(ModelError):
+    """Whoever asked does not wait any more."""
 
 
 class ScriptEndedError(ModelError):

@@ -79,7 +79,7 @@ def error_of(fault: Fault, model: str, key_variable: str) -> ModelError:
             f"{model} refused the key ({status}): {words}. Check {key_variable} in the environment or .env, and "
             "that it may use this model."
         )
-    if status == 402 or (status in (400, 429) and _NO_MONEY.search(fault.words)):
+    if wants_money(fault):
         return RefusedError(f"{model} wants to be paid ({status}): {words}. See the provider's billing page.")
     if status == 429:
         return RateLimitedError(
@@ -98,6 +98,11 @@ def error_of(fault: Fault, model: str, key_variable: str) -> ModelError:
     if status in _TRANSIENT or status >= 500:
         return UnavailableError(f"{model} is failing ({status}): {words}.", retry_after=fault.retry_after)
     return RefusedError(f"{model} refused the request ({status}): {words}.")
+
+
+def wants_money(fault: Fault) -> bool:
+    """Whether the account is empty, rather than asked too fast."""
+    return fault.status == 402 or (fault.status in (400, 429) and bool(_NO_MONEY.search(fault.words)))
 
 
 def refused_setting(words: str, settings: Mapping[str, tuple[str, ...]]) -> str | None:

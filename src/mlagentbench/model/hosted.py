@@ -18,7 +18,10 @@ from mlagentbench.model.http_client import ReplyRefusedError, connection_fault
 from mlagentbench.model.keys import without_keys
 from mlagentbench.model.options import ModelOptions
 from mlagentbench.model.spec import Completion, Message, Sampling, StopReason, Tool, ToolCall, Usage
+from mlagentbench.model.waiting import TimeIsUpError, still_wanted, watched
 
+_GRACE = 1.0
+"""Seconds for a client to say itself what it waited for."""
 _LONGEST_NAME = 200
 _WITHOUT_TOOLS = (
     "anthropic/claude-v1*", "anthropic/claude-1*", "anthropic/claude-2*", "anthropic/claude-instant*",
@@ -68,6 +71,13 @@ class HostedModel(ABC):
         self.name = options.full_name
         self._options = options
         self._refused: dict[str, str] = {}
+        self.address = options.base_url or ""
+        """Where the server is, for messages; empty for the provider's own."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the user named the server."""
+        return bool(self._options.base_url)
 
     @property
     def speaks_tools(self) -> bool:
@@ -91,8 +101,9 @@ class HostedModel(ABC):
     ) -> Completion:
         started = begun = time.monotonic()
         while True:
+            still_wanted()
             try:
-                answer = self._ask(messages, sampling, tools)
+                answer = self._ask_in_time(messages, sampling, tools)
                 break
             except RequestFailedError as failure:
                 fault = failure.fault
@@ -129,6 +140,16 @@ class HostedModel(ABC):
             notes=tuple(notes),
         )
         return bounded(completion, messages, sampling, tools)
+
+    def _ask_in_time(self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool]) -> Answer:
+        """Clients bound each part of a reply; this bounds the whole, its head too, which may come drop by drop."""
+        until = time.monotonic() + self._options.timeout + _GRACE
+        try:
+            return watched(lambda: self._ask(messages, sampling, tools), self.name, until=until)
+        except TimeIsUpError:
+            raise RequestFailedError(
+                Fault(f"the reply did not end within {self._options.timeout:g} seconds")
+            ) from None
 
     def _leave_out_or_raise(self, fault: Fault, sampling: Sampling, tools: Sequence[Tool]) -> None:
         error = error_of(fault, self.name, self.key_variable)

@@ -15,6 +15,7 @@ from pathlib import Path
 from mlagentbench.model.errors import ModelError
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
 from mlagentbench.model.tokens import estimate_prompt
+from mlagentbench.model.waiting import still_wanted, waiting_for
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class Limited:
         expected = estimate_prompt(messages, tools) + sampling.max_tokens
         wait = self._bucket.take(1, expected)
         if wait > 0:
-            self._sleep(wait)
+            with waiting_for(f"The limit on requests or tokens a minute of {self.name} is reached", wait):
+                self._sleep(wait)
+        still_wanted()
         try:
             completion = self.inner.complete(messages, sampling, tools)
         except ModelError:

@@ -14,7 +14,7 @@ from mlagentbench.model.faults import Fault, retry_after
 from mlagentbench.model.hosted import Answer, HostedModel, RequestFailedError, ToolNames
 from mlagentbench.model.http_client import connection_fault, http_client
 from mlagentbench.model.keys import Key, find_key, need_key
-from mlagentbench.model.options import ModelOptions
+from mlagentbench.model.options import ModelOptions, check_base_url
 from mlagentbench.model.spec import Message, Sampling, StopReason, Tool, ToolCall, Usage
 from mlagentbench.validation import problems_of
 
@@ -59,7 +59,9 @@ class OpenAIModel(HostedModel):
         super().__init__(options)
         preset = PRESETS[options.provider]
         self.key_variable = preset.key_variable
-        elsewhere = options.base_url or os.environ.get(f"{options.provider.upper()}_BASE_URL")
+        variable = f"{options.provider.upper()}_BASE_URL"
+        elsewhere = options.base_url or check_base_url(os.environ.get(variable), variable)
+        self.address = elsewhere or preset.base_url
         if preset.needs_key and not elsewhere:
             key = need_key(options.provider, preset.key_variable)
         else:

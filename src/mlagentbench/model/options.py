@@ -8,6 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mlagentbench.errors import UsageError
+from mlagentbench.model.keys import redact
+
 DEFAULT_TIMEOUT = 600.0
 
 
@@ -47,3 +50,20 @@ class ModelOptions:
     @property
     def full_name(self) -> str:
         return f"{self.provider}/{self.name}" if self.name else self.provider
+
+
+def check_base_url(url: str | None, named_by: str = "--base-url") -> str | None:
+    """The same, or nothing for an empty one; refused with the right one where it has no scheme."""
+    if not url:
+        return None
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme.lower() in ("http", "https") and rest.strip("/"):
+        return url
+    words = (
+        f"{named_by} {redact(url)!r} is not an address of a server: it must start with http:// or https://."
+    )
+    if not separator and (guess := url.lstrip("/")):
+        host = guess.partition("/")[0]
+        own = ":" in host or host == "localhost" or host.replace(".", "").isdigit()
+        words += f" Write {'http' if own else 'https'}://{redact(guess)}"
+    raise UsageError(words)

@@ -15,7 +15,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.folders import cache_folder
 from mlagentbench.model.caching import Cached
 from mlagentbench.model.limiting import Limited, Rates, bucket_for
-from mlagentbench.model.options import DEFAULT_TIMEOUT, ModelOptions
+from mlagentbench.model.options import DEFAULT_TIMEOUT, ModelOptions, check_base_url
 from mlagentbench.model.retrying import Patience, Retrying
 from mlagentbench.model.spec import Model
 from mlagentbench.version import __version__
@@ -86,6 +86,7 @@ def load_model(
     'Hello!'
     """
     where, options = _resolve(name)
+    check_base_url(base_url)
     options = replace(options, base_url=base_url, timeout=timeout, extra=dict(extra or {}))
     model = _build(where, options)
     folder = folder or cache_folder()

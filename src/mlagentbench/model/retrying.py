@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mlagentbench.model.errors import ModelError
 from mlagentbench.model.spec import Completion, Message, Model, Sampling, Tool
+from mlagentbench.model.waiting import still_wanted, waiting_for
 from mlagentbench.units import format_duration
 
 
@@ -77,6 +78,7 @@ class Retrying:
         retries: list[str] = []
         waited = slept = 0.0
         while True:
+            still_wanted()
             begun = self._clock()
             try:
                 completion = self.inner.complete(messages, sampling, tools)
@@ -90,7 +92,8 @@ class Retrying:
                 if why:
                     raise type(error)(f"{error} Gave up {why}.", retry_after=error.retry_after) from None
                 begun = self._clock()
-                self._sleep(wait)
+                with waiting_for(f"{error} Asking again in {format_duration(wait)}", wait):
+                    self._sleep(wait)
                 slept += wait
                 waited += self._clock() - begun
             else:

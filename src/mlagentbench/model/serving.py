@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import ModelError, RefusedError, TooLongError, UnavailableError
+from mlagentbench.model.waiting import waiting_for
 
 DEFAULT_CONTEXT = 8192
 LOOPBACK = "127.0.0.1"
@@ -216,7 +217,8 @@ def loaded(offer: Offer) -> Engine:
         if key not in _engines:
             if not _engines:
                 atexit.register(_unload)
-            _engines[key] = Engine(offer)
+            with waiting_for(f"Loading {offer.name or offer.file.name}"):
+                _engines[key] = Engine(offer)
         return _engines[key]
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from mlagentbench.model.errors import ModelError, RateLimitedError, RefusedError, TooLongError
+from mlagentbench.model.errors import ModelError, OverLimitError, RateLimitedError, RefusedError, TooLongError
 from mlagentbench.model.spec import Completion, Message, Role, Sampling, Tool
 from mlagentbench.service.calling import calls_of, tools_of, written
 from mlagentbench.service.refusing import ChatRefusedError
@@ -224,6 +224,8 @@ def _usage(completion: Completion) -> dict[str, Any]:
 
 
 def _of_the_model(error: ModelError) -> Answered:
+    if isinstance(error, OverLimitError):
+        return error_json(429, str(error), "insufficient_quota", "insufficient_quota")
     if isinstance(error, TooLongError):
         return error_json(400, str(error), code="context_length_exceeded")
     if isinstance(error, RateLimitedError):
