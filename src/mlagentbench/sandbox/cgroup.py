@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from mlagentbench.sandbox.spec import LimitReached, ResourceLimits
+from mlagentbench.sandbox.surroundings import Surroundings, event
 from mlagentbench.sandbox.temporary import pid_namespace
 
 _PREFIX = "mlagentbench-of-"
@@ -82,12 +83,19 @@ class Group:
 
     def reached(self) -> LimitReached | None:
         """Whether the kernel has refused or killed something because of a limit."""
-        if self._pids and _event(self._pids / "pids.events", b"max"):
+        if self._pids and event(self._pids / "pids.events", b"max"):
             return LimitReached("processes", self._limits.processes)
-        killed = (self._unified and _event(self._unified / "memory.events", b"oom_kill")) or (
-            self._memory and _event(self._memory / "memory.oom_control", b"oom_kill")
-        )
-        return LimitReached("memory", self._limits.memory) if killed else None
+        if self._unified and event(self._unified / "memory.events", b"oom_kill"):
+            return self._memory_ran_out(event(self._unified / "memory.events", b"max"))
+        if self._memory and event(self._memory / "memory.oom_control", b"oom_kill"):
+            return self._memory_ran_out(int((self._memory / "memory.failcnt").read_bytes()))
+        return None
+
+    def _memory_ran_out(self, times_at_own_limit: int) -> LimitReached | None:
+        """Which limit it was: the program's own, or that of a group around it. None where others took the memory."""
+        if times_at_own_limit:
+            return LimitReached("memory", self._limits.memory)
+        return shared_limit(Surroundings(tuple((self._unified or self._made[-1]).parents)), self._limits)
 
     def freeze(self) -> bool:
         """True if all of it stands still now (or is gone); False if there is no such hierarchy."""
@@ -97,7 +105,7 @@ class Group:
             return True
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
-            if _event(self._freezer / "cgroup.events", b"frozen"):
+            if event(self._freezer / "cgroup.events", b"frozen"):
                 return True
             time.sleep(0.0005)
         return False
@@ -144,6 +152,12 @@ class Group:
                     time.sleep(0.005)
                 else:
                     break
+
+
+def shared_limit(around: Surroundings, limits: ResourceLimits) -> LimitReached | None:
+    """The limit that a program shares with the harness, where that is smaller than its own."""
+    memory = around.memory()
+    return LimitReached("memory", memory, shared=True) if memory and memory <= limits.memory else None
 
 
 @cache
@@ -242,12 +256,3 @@ def _write(path: Path, value: int) -> None:
 def _write_if_there(path: Path, value: int) -> None:
     if path.exists():
         _write(path, value)
-
-
-def _event(path: Path, name: bytes) -> int:
-    """A counter in a file of lines `name value`; 0 where there is none."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), 0)

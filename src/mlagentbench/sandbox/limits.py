@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from mlagentbench.sandbox.spec import Job, ResourceLimits
+from mlagentbench.sandbox.surroundings import around_this_process
 
 _GB = 10**9
 _OPEN_FILES = 4096
@@ -27,7 +28,7 @@ def default_limits(folder: Path | None = None) -> ResourceLimits:
     free = shutil.disk_usage(folder or Path.cwd()).free
     return ResourceLimits(
         seconds=600.0,
-        memory=max(1 * _GB, min(total_memory() // 2, 64 * _GB)),
+        memory=max(min(1 * _GB, total_memory()), min(total_memory() // 2, 64 * _GB)),
         processes=max(256, 16 * (os.cpu_count() or 1)),
         disk=max(_GB // 10, min(10 * _GB, free // 2)),
         files=100_000,
@@ -36,8 +37,9 @@ def default_limits(folder: Path | None = None) -> ResourceLimits:
 
 
 def total_memory() -> int:
-    """Bytes of memory that the machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of memory that the machine has, or the control groups around this process allow."""
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(installed, around_this_process().memory() or installed)
 
 
 def put_on(pid: int, job: Job, overhead: int, counts: Counting) -> None:

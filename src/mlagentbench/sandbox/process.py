@@ -22,6 +22,7 @@ from mlagentbench.sandbox import cgroup, disk, limits, outcome
 from mlagentbench.sandbox.launch import GO, READY, Channels, Confinement, Handle, Planner
 from mlagentbench.sandbox.pidfd import open_pidfd, wait_readable
 from mlagentbench.sandbox.spec import Job, LimitReached, OutputSink, Result
+from mlagentbench.sandbox.surroundings import around_this_process
 from mlagentbench.sandbox.tree import Descendants
 from mlagentbench.sandbox.watcher import Watcher
 
@@ -192,6 +193,8 @@ class Supervisor:
             )
             self._stack.callback(self.group.remove)
             self.group.add(self.handle.root)
+        self._around = around_this_process()
+        self._kills_at_start = self._around.kills()
         self._watcher = Watcher(
             self._job.limits,
             self._written_folders(),
@@ -257,7 +260,8 @@ class Supervisor:
         if self._deadline and now >= self._deadline:
             self._stop(LimitReached("time", self._job.limits.seconds) if self._ready else None)
         elif self._watcher and not self.frozen and now >= self._watcher.next_look:
-            reached = self._watcher.look(now) or (self.group.reached() if self.group else None)
+            # The kernel's own word first: a program with many processes makes it slow to look at each of them.
+            reached = (self.group.reached() if self.group else None) or self._watcher.look(now)
             if reached:
                 self._stop(reached)
 
@@ -379,6 +383,8 @@ class Supervisor:
         limit = self._limit or (self.group.reached() if self.group else None)
         if engine_limit == "memory":
             limit = limit or LimitReached("memory", self._job.limits.memory)
+        if number == signal.SIGKILL and self._around.kills() > self._kills_at_start:
+            limit = limit or cgroup.shared_limit(self._around, self._job.limits)
         if number == signal.SIGXFSZ:
             limit = limit or LimitReached("disk", self._job.limits.disk)
         return Result(

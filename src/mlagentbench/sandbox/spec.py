@@ -95,6 +95,8 @@ class LimitReached:
     name: LimitName
     value: float
     """The limit's own value, in seconds, bytes or pieces."""
+    shared: bool = False
+    """Whether it is one that the program and the harness have together: that of a control group around both."""
 
     def sentence(self) -> str:
         """What to tell whoever wrote the program.
@@ -103,6 +105,10 @@ class LimitReached:
         'It was stopped: it used more memory than the limit of 4 GB.'
         """
         size = format_size(self.value)
+        if self.shared:
+            return (
+                f"It was stopped: it and the harness used more memory than the {size} of their control group."
+            )
         reasons: dict[LimitName, str] = {
             "time": f"it ran longer than the limit of {format_duration(self.value)}",
             "memory": f"it used more memory than the limit of {size}",

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.sandbox.disk import Footprint, TooDeepError, measure
+from mlagentbench.sandbox.measuring import Latest
 from mlagentbench.sandbox.spec import LimitReached, ResourceLimits
 from mlagentbench.sandbox.tree import Member, Tree
 
 _FIRST_LOOK, _LONGEST_PAUSE, _NEAR_PAUSE = 0.004, 0.1, 0.02
 _FIRST_COUNT, _SHORTEST_COUNT_PAUSE, _COUNT_SHARE = 0.25, 0.25, 0.02
 """Counting the workspace may take this share of the time at most."""
+_FEW = 32
+"""Processes that can be looked at in an instant."""
 _MOVED = 16
 """A drop of the free space by the limit's part of this size is a reason to count at once."""
 
@@ -28,6 +31,15 @@ _MOVED = 16
 class _Space:
     free: int
     free_entries: int
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What one process uses, where pages that are shared are divided among those who share them."""
+
+    used: int
+    shared_objects: int
+    mappings: dict[int, int]
 
 
 def _shared_memory() -> int:
@@ -57,6 +69,8 @@ class Watcher:
         self._folders = folders
         self._disks = {folder.stat().st_dev: folder for folder in folders}
         self._tree = tree
+        self._memories = Latest(self._memory_of)
+        self._nameless = Latest(self._nameless_of)
         self._overhead = overhead
         self._memory_folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in memory_folders]
         self.peak_memory = 0
@@ -84,15 +98,18 @@ class Watcher:
     def look(self, now: float) -> LimitReached | None:
         """What has been reached, if anything; sets when to look next."""
         members = self._members()
-        used, share = self._memory(members)
-        self._pause = min(self._pause * 1.6, _NEAR_PAUSE if share > 0.5 else _LONGEST_PAUSE)
-        reached = self._processes(members) or used or self._disk(now, members)
+        reached = self._processes(members)
+        if not reached:
+            used, share = self._memory(members)
+            self._pause = min(self._pause * 1.6, _NEAR_PAUSE if share > 0.5 else _LONGEST_PAUSE)
+            reached = used or self._disk(now, members)
         self.next_look = time.monotonic() + self._pause
         return reached
 
     def note_time(self) -> None:
-        """To be called before everything is killed."""
-        self._members()
+        """To be called before everything is killed. Among many processes it would put that off for too long."""
+        if self._crowd <= _FEW:
+            self._members()
 
     def look_at_end(self) -> LimitReached | None:
         """After the last process is gone: only if it left so much that it has to be counted."""
@@ -105,6 +122,7 @@ class Watcher:
 
     def _members(self) -> list[Member]:
         members = self._tree.members()
+        self._crowd = len(members)
         spent = sum(member.cpu_seconds for member in members) - self._cpu_at_start
         self.cpu_seconds = max(self.cpu_seconds, spent)
         self.peak_memory = max(self.peak_memory, max((member.resident for member in members), default=0))
@@ -128,14 +146,18 @@ class Watcher:
         used = in_folders
         counted = in_folders
         mappings: dict[int, int] = {}
-        for member in members:
-            proportional = self._tree.proportional_memory(member.pid)
-            used += member.resident if proportional is None else proportional.total
-            counted += proportional.shared_objects if proportional else 0
-            mappings |= self._tree.shared_mappings(member.pid)
+        for each in self._memories.of(members):
+            used += each.used
+            counted += each.shared_objects
+            mappings |= each.mappings
         used += max(0, min(sum(mappings.values()) + in_folders, growth) - counted)
         self.peak_memory = max(self.peak_memory, used)
         return (LimitReached("memory", limit) if used > limit else None), 1.0
+
+    def _memory_of(self, member: Member) -> _Memory:
+        proportional = self._tree.proportional_memory(member.pid)
+        used, shared = (member.resident, 0) if proportional is None else proportional
+        return _Memory(used, shared, self._tree.shared_mappings(member.pid))
 
     def _memory_in_folders(self) -> int:
         """What has come into file systems that are memory."""
@@ -179,13 +201,17 @@ class Watcher:
 
     def _unlinked(self, members: list[Member]) -> int:
         """Space of files on the folders' disks that have no name but are open."""
-        total = 0
-        for device in self._disks:
-            sizes: dict[int, int] = {}
-            for member in members:
-                sizes |= self._tree.unlinked(member.pid, device)
-            total += sum(sizes.values())
-        return total
+        sizes: dict[tuple[int, int], int] = {}
+        for each in self._nameless.of(members):
+            sizes |= each
+        return sum(sizes.values())
+
+    def _nameless_of(self, member: Member) -> dict[tuple[int, int], int]:
+        return {
+            (device, number): size
+            for device in self._disks
+            for number, size in self._tree.unlinked(member.pid, device).items()
+        }
 
     def _space(self) -> _Space:
         """What is free on all of the folders' disks together."""
