@@ -21,6 +21,7 @@ from mlagentbench.errors import PreparationError
 from mlagentbench.folders import cache_folder
 from mlagentbench.sandbox.spec import Interpreter
 from mlagentbench.task.cache import locked, write_durably
+from mlagentbench.task.full_disk import demand_space
 from mlagentbench.task.progress import Lines, Progress, silent
 
 _FORMAT = 1
@@ -236,4 +237,5 @@ def _run(argv: list[str], failed: str, advice: str, progress: Progress, lock: in
             raise
         lines.close()
     if process.returncode != 0:
+        demand_space(cache_folder(), lines.tail())
         raise PreparationError(f"{failed}. {advice} It said:\n{lines.tail()}")

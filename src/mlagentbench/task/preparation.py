@@ -20,6 +20,7 @@ from mlagentbench.sandbox.spec import Interpreter, Sandbox
 from mlagentbench.task import worker
 from mlagentbench.task.cache import locked, sync_folder, write_durably
 from mlagentbench.task.definition import HuggingFaceSource, Task
+from mlagentbench.task.full_disk import demand_space
 from mlagentbench.task.interpreter import find_interpreter, interpreter_for
 from mlagentbench.task.manifest import Manifest, differences, digest_of, record
 from mlagentbench.task.progress import Progress, silent
@@ -145,6 +146,9 @@ def prepare(
                 )
             manifest = _finish(task, variant, seed, key, building, raw)
             _move_into_place(building, folder)
+        except (PreparationError, OSError) as error:
+            demand_space(folder, str(error))
+            raise
         finally:
             shutil.rmtree(building, ignore_errors=True)
         total = sum(file.size for file in manifest.files)

@@ -107,11 +107,13 @@ def call(
 def _result(answer: dict[str, Any], script: Path, function: str, failure: type[MLAgentBenchError]) -> Any:
     if "error" not in answer:
         return answer["result"]
-    _raise_machine_fault(failure, answer.get("machine", ""))
+    if what := answer.get("machine", ""):
+        _raise_machine_fault(failure, what)
+        raise failure(f"{function} of {script} was cut short by a fault of this machine: {what}.")
     if told := _TOLD_BY_TYPE.get(answer["error"]):
         raise told(answer["message"])
     trace = "\n".join(answer.get("traceback", answer["message"]).rstrip().splitlines()[-20:])
-    raise failure(f"{function} of {script} failed; mend the task. It said:\n{trace}")
+    raise failure(f"{function} of {script} failed; fix the task. It said:\n{trace}")
 
 
 def _raise_machine_fault(failure: type[MLAgentBenchError], what: str) -> None:
