@@ -19,6 +19,9 @@ from mlagentbench.agent.measuring import RUN_WITH_SEED, validation_score
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.cli.commands.show import command as show
 from mlagentbench.environment.trust import trust_run
+from mlagentbench.errors import UsageError
+from mlagentbench.launch.checking import draft
+from mlagentbench.launch.reading import make_plan
 from mlagentbench.model.errors import TooLongError, UnavailableError
 from mlagentbench.model.spec import Completion
 from mlagentbench.record.events import ModelCalled, Note, RunEnded
@@ -261,6 +264,32 @@ def test_it_stops_in_time_to_submit_the_best(tiny_task, runs, speak_with):
     assert done.summary.ended == "submitted" and 8 <= len(steps) <= 10
     assert [step.action.name for step in steps[-3:]] == ["Write File", "Execute Script", "Final Answer"]
     assert steps[-3].action.args["content"] == STEADY
+
+
+@pytest.mark.parametrize("steps", [7, 8, 12, 24])
+def test_with_few_steps_it_asks_its_model_all_the_same_and_says_what_it_leaves_out(
+    tiny_task, runs, speak_with, steps
+):
+    told = Told([said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9)
+    speak_with(told)
+    done = run(tiny_task, "tree", "test/told", runs=runs, limits={"steps": steps})
+    assert done.summary.ended == "submitted" and len(steps_of(done)) <= steps
+    assert told.said >= 1
+    scripts = [step.action.args["content"] for step in steps_of(done) if step.action.name == "Write File"]
+    assert scripts[-1] == STEADY
+    notes = [event.text for event in events_of(done.folder) if isinstance(event, Note)]
+    assert any(f"of {steps} steps are left, and one more with the end takes" in note for note in notes)
+    assert any("the best solutions are run again" in note for note in notes) == (steps < 24)
+    assert any("data files are looked at" in note for note in notes) == (steps < 12)
+
+
+def test_with_too_few_steps_for_one_solution_it_is_refused_before_there_is_a_run(tiny_task, runs, speak_with):
+    speak_with(Told(REPLIES))
+    with pytest.raises(UsageError, match="tree needs at least 7 steps, and the run's limit is 6"):
+        run(tiny_task, "tree", "test/told", runs=runs, limits={"steps": 6})
+    assert list(runs.iterdir()) == []
+    plan = {"tasks": [str(tiny_task)], "agents": ["tree"], "models": ["mock/x"], "limits": {"steps": 6}}
+    assert "tree needs at least 7 steps" in draft(make_plan(plan, "This")).problems[0]
 
 
 @pytest.mark.parametrize(

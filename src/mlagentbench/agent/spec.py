@@ -42,6 +42,9 @@ class Needs:
     """Whether its steps are decisions, which the usual limit of steps is meant for; else only one that the user gives
     holds."""
 
+    least_steps: int = 1
+    """Below so many it would not do what it is for."""
+
 
 class Agent(Protocol):
     """`run` takes actions through `env.step` until `env.done`, or until it has nothing more to do.
@@ -94,6 +97,16 @@ def needs_model(name: str) -> bool:
 def needs_of(agent: Agent) -> Needs:
     needs = getattr(agent, "needs", None)
     return needs if isinstance(needs, Needs) else Needs()
+
+
+def few_steps(name: str, needs: Needs, steps: int | None) -> str:
+    """Why the agent is of no use with a limit of so many steps; empty where it is."""
+    if steps is None or steps >= needs.least_steps:
+        return ""
+    return (
+        f"The agent {name} needs at least {needs.least_steps} steps, and the run's limit is {steps}. Allow more with "
+        "--max-steps, or use an agent that goes step by step, such as research."
+    )
 
 
 def build_agent(name: str, settings: Mapping[str, Any]) -> tuple[Agent, dict[str, Any]]:

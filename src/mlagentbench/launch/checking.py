@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlagentbench.agent.spec import Agent, build_agent, needs_model, needs_of
+from mlagentbench.agent.spec import Agent, build_agent, few_steps, needs_model, needs_of
 from mlagentbench.environment.limits import run_limits
 from mlagentbench.environment.making import refuse_unpromised
 from mlagentbench.environment.secrets import refuse_secrets, values_of
@@ -71,9 +71,12 @@ def draft(plan: Plan, key: str | None = None) -> Draft:
         if cell.name in built:
             made.wanted.append(_wanted(cell, task, *built[cell.name], key))
             try:
-                run_limits(task.definition.limits, cell.limits)
+                limits = run_limits(task.definition.limits, made.wanted[-1].uncounted | dict(cell.limits))
             except MLAgentBenchError as error:
                 made.problems.append(str(error))
+            else:
+                problem = few_steps(cell.name, needs_of(built[cell.name][0]), limits.steps)
+                made.problems += [problem] if problem else []
     made.problems = list(dict.fromkeys(made.problems))
     return made
 

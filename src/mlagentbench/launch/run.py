@@ -15,6 +15,7 @@ from mlagentbench.agent.spec import (
     Agent,
     Needs,
     build_agent,
+    few_steps,
     needs_model,
     needs_of,
 )
@@ -70,7 +71,10 @@ def run(
             f"The agent {agent!r} needs a language model, and the run has none. Name one with -m provider/name."
         )
     models = models.opened(options.get("watch"))  # before there is a folder
-    return drive(Environment(new_setup(task, agent, kept, models, _with_needs(built, options))), built)
+    setup = new_setup(task, agent, kept, models, _with_needs(built, options))
+    if problem := few_steps(agent, needs_of(built), setup.limits.steps):
+        raise UsageError(problem)
+    return drive(Environment(setup), built)
 
 
 def _with_needs(agent: Agent, options: Options) -> Options:

@@ -64,6 +64,7 @@ class Trials:
         self._budget = 0.0
         self._slack = 0.0
         self._can_reseed = False
+        self._why_no_more = ""
         self.count = 0
 
     def begin(self, files: Mapping[str, str]) -> Trial:
@@ -110,18 +111,27 @@ class Trials:
         """Whether there is room for an experiment twice as long as the best one, and for the end."""
         limits, history = self._env.limits, self._env.history
         steps = _STEPS_OF_ONE + 2 * self._settings.again + _STEPS_OF_THE_END
-        if self._env.done or self.count > self._settings.most_experiments:
+        if self._env.done:
             return False
-        if limits.steps is not None and limits.steps - len(history) < steps:
-            return False
-        if limits.time is not None and limits.time - history[-1].elapsed < _SAFETY * self._longest:
-            return False
-        return self._spent + 3 * best.seconds <= self._budget
+        why = ""
+        if self.count > self._settings.most_experiments:
+            why = f"{self._settings.most_experiments} were made (most_experiments)"
+        elif limits.steps is not None and limits.steps - len(history) < steps:
+            left = limits.steps - len(history)
+            why = f"{left} of {limits.steps} steps were left, and one more with the end takes up to {steps}"
+        elif limits.time is not None and limits.time - history[-1].elapsed < _SAFETY * self._longest:
+            why = "too little of the time of the run was left for one more"
+        elif self._spent + 3 * best.seconds > self._budget:
+            why = f"one more could pass the {self._budget:.0f} s of CPU time that it allows itself (seconds, times)"
+        self._why_no_more = self._why_no_more or why
+        return not why
 
     def end(self, best: Trial, answer: str) -> None:
         """Leave the best as it ran, and submit."""
         if self._ran_last is not best and self._lay(best) and not self._env.done:
             self._execute(best, Action("Execute Script", {"script_name": self._script}))
+        if self._why_no_more:
+            self.say(f"No further experiment was made: {self._why_no_more}.")
         self._tell(best, chosen=True)
         self.submit(answer)
 

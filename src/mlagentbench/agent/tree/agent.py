@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 from mlagentbench.agent.loop import LOST
@@ -15,6 +16,7 @@ from mlagentbench.agent.measuring import (
 from mlagentbench.agent.notes import Notes
 from mlagentbench.agent.prompting import prompt
 from mlagentbench.agent.shortening import cut
+from mlagentbench.agent.spec import Needs
 from mlagentbench.agent.tree.search import Move, Node, Strategy, Tree
 from mlagentbench.agent.tree.settings import TreeSettings
 from mlagentbench.agent.tree.writing import LONGEST_PROBLEM, Writer
@@ -25,6 +27,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.model.errors import TooLongError
 from mlagentbench.record import Action, Observation
 
+_STEPS_OF_THE_BEGINNING = 2
+"""Read the starter, run it."""
 _STEPS_OF_A_NODE = 2
 _STEPS_OF_THE_END = 3
 """Write the best, run it, submit."""
@@ -34,11 +38,15 @@ _MARGIN = 1.5
 """By how much what comes next may be dearer than the dearest so far."""
 
 
+LEAST_STEPS = _STEPS_OF_THE_BEGINNING + _STEPS_OF_A_NODE + _STEPS_OF_THE_END
+
+
 class TreeAgent:
     Settings = TreeSettings
 
     def __init__(self, settings: TreeSettings) -> None:
         self._settings = settings
+        self.needs = Needs(least_steps=LEAST_STEPS)
 
     def run(self, env: Environment) -> None:
         goal = env.task.definition.metric.goal
@@ -69,11 +77,16 @@ class Search:
         self._began = Used()
         """As it was when the last step ended and a node began."""
         self._dearest_node = Used()
+        self._again = settings.again
         self._lying: Node | None = None
 
     def run(self) -> None:
         self._begin()
-        while not self._env.done and self._goes_on():
+        self._fit()
+        while not self._env.done:
+            if why := self._why_not():
+                self._notes.say(f"No further solution is asked for: {why}.")
+                break
             if not self._try(self._strategy.next(self._tree, self._chance)):
                 break
             self._dearest_node = self._dearest_node.most(self._env.used.since(self._began))
@@ -88,7 +101,34 @@ class Search:
         if not self._env.done:
             self._execute(node)
         if not self._env.done:
-            self._writer.look()
+            self._writer.look(self._files_to_show())
+
+    def _files_to_show(self) -> int:
+        """As many as leave room for one solution: looking takes a step for the list, and one for each file."""
+        wanted, left = self._settings.preview, self._steps_left()
+        room = left - _STEPS_OF_A_NODE - _STEPS_OF_THE_END - 1
+        if wanted <= room:
+            return wanted
+        shown = max(0, int(room))
+        self._notes.say(
+            f"With {left} steps left, {shown} data files are looked at, and not {wanted} (preview)."
+        )
+        return shown
+
+    def _fit(self) -> None:
+        """Where steps are few, the best are run again less often, so that the model is asked for solutions at all."""
+        nodes = max(1, self._settings.drafts) * _STEPS_OF_A_NODE
+        while self._again and self._steps_left() < nodes + self._steps_of_the_end():
+            self._again -= 1
+        if self._again < self._settings.again:
+            self._notes.say(
+                f"With {self._steps_left()} steps left, the best solutions are run again {self._again} times each, and "
+                f"not {self._settings.again} times (again): the rest is needed for new ones."
+            )
+
+    def _steps_left(self) -> float:
+        limit = self._env.limits.steps
+        return math.inf if limit is None else limit - len(self._env.history)
 
     def _try(self, move: Move) -> bool:
         """One node more; false where what there is to say has outgrown the model."""
@@ -158,33 +198,36 @@ class Search:
             },
         )
 
-    def _goes_on(self) -> bool:
-        """Whether there is time for one more node, and for the end."""
-        limits = self._env.limits
-        history = self._env.history
+    def _why_not(self) -> str:
+        """Why there is no room for one more node, and for the end; empty where there is."""
         if len(self._tree.nodes) > self._settings.most_nodes:
-            return False
-        if (
-            limits.steps is not None
-            and limits.steps - len(history) < _STEPS_OF_A_NODE + self._steps_of_the_end()
-        ):
-            return False
-        return self._affords(self._dearest_node)
+            return f"{self._settings.most_nodes} were made (most_nodes)"
+        needed = _STEPS_OF_A_NODE + self._steps_of_the_end()
+        left, limit = self._steps_left(), self._env.limits.steps
+        if left < needed:
+            return f"{left} of {limit} steps are left, and one more with the end takes {needed}"
+        return self._short_of(self._dearest_node)
 
     def _affords(self, next_one: Used) -> bool:
-        """Whether the limits have room for something like it, and for the end, which asks no model."""
+        return not self._short_of(next_one)
+
+    def _short_of(self, next_one: Used) -> str:
+        """Which limit has no room for something like it, and for the end, which asks no model."""
         limits, used = self._env.limits, self._env.used
         elapsed = self._env.history[-1].elapsed + used.since(self._began).seconds
-        executions = _SAFETY + self._settings.candidates * self._settings.again
-        seconds = elapsed + executions * self._longest
-        return (
-            (limits.tokens is None or used.tokens + _MARGIN * next_one.tokens < limits.tokens)
-            and (limits.cost is None or used.cost + _MARGIN * next_one.cost < limits.cost)
-            and (limits.time is None or seconds + _MARGIN * next_one.seconds < limits.time)
-        )
+        executions = _SAFETY + self._settings.candidates * self._again
+        seconds = elapsed + executions * self._longest + _MARGIN * next_one.seconds
+        told = "the rest of the {} of the run is kept for the end, or would not be enough for one more"
+        if limits.tokens is not None and used.tokens + _MARGIN * next_one.tokens >= limits.tokens:
+            return told.format("tokens")
+        if limits.cost is not None and used.cost + _MARGIN * next_one.cost >= limits.cost:
+            return told.format("cost")
+        if limits.time is not None and seconds >= limits.time:
+            return told.format("time")
+        return ""
 
     def _steps_of_the_end(self) -> int:
-        again = self._settings.candidates * (1 + self._settings.again) + 1 if self._settings.again else 0
+        again = self._settings.candidates * (1 + self._again) + 1 if self._again else 0
         return _STEPS_OF_THE_END + again
 
     def _end(self) -> None:
@@ -202,13 +245,13 @@ class Search:
     def _make_sure(self) -> None:
         """Run the best again with other seeds: one good score may be luck."""
         candidates = self._tree.candidates(self._settings.candidates)
-        if self._settings.again == 0 or len(candidates) < 2 or self._env.done:
+        if self._again == 0 or len(candidates) < 2 or self._env.done:
             return
         self._env.step(writing_run_with_seed())
         for node in candidates:
             if self._env.done or not self._lay(node):
                 return
-            for number in range(1, self._settings.again + 1):
+            for number in range(1, self._again + 1):
                 if self._env.done:
                     return
                 again = running_with_seed(self._script, self._seed + OTHER_SEEDS * number)

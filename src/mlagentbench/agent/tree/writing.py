@@ -42,9 +42,9 @@ class Writer:
         self.outputs: dict[int, str] = {}
         """What each node printed, by its number."""
 
-    def look(self) -> None:
-        """Look at the data, so that it can be told what they are like."""
-        if shown := preview(self._env, self._settings.preview):
+    def look(self, files: int) -> None:
+        """Look at so many files of the data, so that it can be told what they are like."""
+        if shown := preview(self._env, files):
             self._data = prompt("tree_data", data=shown)
 
     def write(self, move: Move) -> tuple[str, str]:
