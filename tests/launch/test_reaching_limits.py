@@ -12,10 +12,12 @@ from support.acting import actions_file, events_of, executing, listing, steps_of
 import mlagentbench
 from mlagentbench import Action, Environment, RunOverError, make, resume, run
 from mlagentbench.environment.models import ModelChoice
+from mlagentbench.environment.trust import trust_run
 from mlagentbench.environment.watch import Silence
 from mlagentbench.errors import StillActingError
 from mlagentbench.launch.run import drive
 from mlagentbench.record.events import LimitHit, RunEnded
+from mlagentbench.record.folder import RunFolder
 from mlagentbench.record.grades import read_grades
 
 NEVER_LOOKING = """
@@ -120,6 +122,7 @@ def test_a_run_that_was_left_at_its_limit_without_an_end_is_ended_when_it_is_res
     kept = (done.folder / "events.jsonl").read_text().splitlines(keepends=True)
     (done.folder / "events.jsonl").write_text("".join(kept[:-1]))
     (done.folder / "summary.json").unlink()
+    trust_run(RunFolder.open(done.folder))
     assert not any(isinstance(event, RunEnded) for event in events_of(done.folder))
     assert_graded_at(resume(done.folder), "steps")
 
