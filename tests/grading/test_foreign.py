@@ -98,6 +98,23 @@ def test_a_grader_that_crashes_is_told_with_its_output_and_is_no_score(tmp_path:
     assert "looking around" in made.grade.reason and "no_such_library_anywhere" in made.grade.reason
 
 
+def test_a_folder_without_a_grader_is_told_as_that(tmp_path: Path, runs: Path) -> None:
+    task = original_task(tmp_path / "old", starter=STARTER, grader=GRADER)
+    (task / "scripts" / "eval.py").unlink()
+    made = run(task, "starter", runs=runs)
+    assert made.grade is not None and not made.grade.valid
+    assert "has no scripts/eval.py" in made.grade.reason and "crashed" not in made.grade.reason
+
+
+def test_a_baseline_can_be_declared_where_the_starter_gives_none(tmp_path: Path, runs: Path) -> None:
+    additions = 'baseline = 2.0\n[metric]\ngoal = "minimize"\n'
+    task = original_task(tmp_path / "old", starter="...\n", grader=GRADER, additions=additions)
+    made = play(task, [writing("train.py", STARTER), executing("train.py"), submitting()], runs)
+    assert made.grade is not None and made.grade.baseline is not None and made.grade.baseline.mean == 2.0
+    assert made.grade.improvement == pytest.approx(1 - made.grade.score / 2.0)
+    assert any("declares" in note for note in made.grade.notes)
+
+
 @pytest.mark.parametrize("answer", ["'good'", "None", "float('nan')", "float('inf')", "[1.0]"])
 def test_a_grader_that_gives_no_number_gives_no_score(tmp_path: Path, runs: Path, answer: str) -> None:
     task = original_task(

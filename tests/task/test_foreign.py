@@ -103,7 +103,7 @@ print("key", os.environ.get("OPENAI_API_KEY"))
 
 
 def test_its_failure_is_told_with_its_output(original):
-    script(original, "print('fetching')\nimport no_such_module\n")
+    script(original, "print('fetching')\nraise OSError('no_such_host')\n")
     with pytest.raises(
         PreparationError, match=r"(?s)status 1\. If it downloads .*--network on.*fetching.*no_such"
     ):
@@ -111,10 +111,38 @@ def test_its_failure_is_told_with_its_output(original):
     assert find_prepared(load_task(original)) is None
 
 
-def test_a_script_that_waits_for_a_person_fails_instead(original):
-    script(original, "input('Press any key after you have accepted the rules online.')\n")
-    with pytest.raises(PreparationError, match="EOFError"):
+def test_a_library_that_its_script_lacks_is_named_with_the_place_to_ask_for_it(original):
+    script(original, "from no_such_library.part import x\n")
+    with pytest.raises(
+        PreparationError,
+        match=r"needs the library 'no_such_library': .*`requirements` in a mlagentbench\.toml",
+    ) as failed:
         prepare(load_task(original))
+    assert "--network" not in str(failed.value)
+
+
+def test_a_script_that_waits_for_a_person_fails_instead_and_says_what_to_do_by_hand(original):
+    script(original, "input('Press any key after you have accepted the rules online.')\n")
+    with pytest.raises(PreparationError, match=r"(?s)waits for a person.*`prepared`.*EOFError") as failed:
+        prepare(load_task(original))
+    assert "--network" not in str(failed.value)
+
+
+def test_a_download_that_failed_unnoticed_is_not_taken_for_data(original):
+    script(original, "import subprocess\nprint('403 Forbidden')\nsubprocess.run(['false'])\n")
+    (original / "env" / "train.csv").unlink()
+    (original / "env" / "data" / "more.txt").unlink()
+    with pytest.raises(PreparationError, match=r"(?s)made no data.*train\.csv.*403 Forbidden"):
+        prepare(load_task(original))
+    assert find_prepared(load_task(original)) is None
+    script(original, "open('../env/train.csv', 'w').write('id,y\\n')\n")
+    assert files(prepare(load_task(original)).public) == ["train.csv"]
+
+
+def test_data_that_are_ready_are_made_again_when_asked(original):
+    script(original, "import time\nopen('../env/data/when', 'w').write(str(time.time_ns()))\n")
+    first, same = prepare(load_task(original)).digest, prepare(load_task(original)).digest
+    assert first == same != prepare(load_task(original), again=True).digest
 
 
 def test_a_folder_that_was_prepared_already_is_not_prepared_again(original):

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
+import mlagentbench.task
 from mlagentbench.errors import TaskError
 from mlagentbench.task.definition import Limits
 from mlagentbench.task.problem import problem_text
-from mlagentbench.task.registry import load_task
+from mlagentbench.task.registry import list_tasks, load_task
+
+KNOWN = tomllib.loads(
+    Path(mlagentbench.task.__file__).with_name("known_originals.toml").read_text(encoding="utf-8")
+)
 
 
 def test_a_folder_of_the_original_loads_as_it_is(original):
@@ -44,6 +53,31 @@ def test_additions_that_do_not_fit_are_told(original, content):
 def test_what_most_of_them_import_is_there_unless_something_else_is_said(original):
     (original / "mlagentbench.toml").unlink()
     assert any(each.startswith("numpy==") for each in load_task(original).definition.requirements)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known_of_the_originals_own_tasks_is_used_for_them(original, name):
+    known, folder = KNOWN[name], original.with_name(name)
+    original.rename(folder)
+    (folder / "mlagentbench.toml").unlink()
+    assert load_task(folder).definition.category == "own", "it has the name, and is another task"
+    (folder / known["file"]).write_text(f"About {known['word'].upper()}.")
+    task = load_task(folder)
+    definition, ours = task.definition, load_task(known["task"]).definition
+    assert (definition.category, definition.data_date) == (ours.category, ours.data_date)
+    assert definition.metric.goal == ours.metric.goal and definition.modality == ours.modality
+    assert list(definition.requirements) == known["requirements"]
+    assert all(re.fullmatch(r"[\w-]+==[\w.]+", each) for each in definition.requirements)
+    assert not task.trusted and definition.submission == "."
+    (folder / "mlagentbench.toml").write_text('requirements = []\n[metric]\ngoal = "maximize"\n')
+    definition = load_task(folder).definition
+    assert (definition.metric.goal, definition.requirements) == ("maximize", ()), (
+        "what the user says comes first"
+    )
+
+
+def test_all_fifteen_are_known():
+    assert {known["task"] for known in KNOWN.values()} == {task.name for task in list_tasks()}
 
 
 def test_without_a_problem_there_is_nothing_to_do(original):

@@ -105,10 +105,11 @@ def prepare(
     python: str | None = None,
     network: bool = False,
     sandbox: str = "auto",
+    again: bool = False,
     progress: Progress | None = None,
 ) -> Prepared:
-    """Make the data of a task ready, unless they are. `source` is what you downloaded by hand; a `limit` takes so
-    many records at most, for tasks that have a great many.
+    """Make the data of a task ready, unless they are; with `again`, in any case. `source` is what you downloaded by
+    hand; a `limit` takes so many records at most, for tasks that have a great many.
 
     >>> import mlagentbench
     >>> mlagentbench.prepare("house-price").variant                                        # doctest: +SKIP
@@ -127,6 +128,7 @@ def prepare(
         progress=progress,
         network=network,
         sandbox=backend,
+        again=again,
     )
 
 

@@ -32,6 +32,8 @@ from mlagentbench.task.layout import hidden_folders
 from mlagentbench.task.preparation import Prepared
 from mlagentbench.workspace import Store
 
+_DECLARED = "The baseline is what the task folder declares, and was not measured."
+
 
 class Grader:
     """Trusted, and for anything but timed programs deterministic."""
@@ -100,7 +102,7 @@ class Grader:
             score=score.value,
             interval=score.interval,
             withheld=score.withheld,
-            notes=score.notes,
+            notes=(*score.notes, _DECLARED) if self._declared is not None else score.notes,
         )
         try:
             starter = self.baseline()
@@ -112,8 +114,16 @@ class Grader:
         metric = prepared.task.definition.metric
         return judge(grade, metric, starter, references.scores("plain"), references.scores("oracle"))
 
+    @property
+    def _declared(self) -> float | None:
+        task = self._stage.prepared.task
+        return None if task.trusted else task.definition.baseline
+
     def baseline(self) -> Baseline | None:
-        """The starter's score: measured once for these data, then remembered. A timed task's is 1 by definition."""
+        """The starter's score: measured once for these data, then remembered. A timed task's is 1 by definition, and a
+        folder in the original's format can declare one."""
+        if self._declared is not None:
+            return Baseline(mean=self._declared, spread=0.0, runs=0)
         program = self._stage.prepared.task.definition.program
         if program is not None and program.timing is not None:
             return Baseline(mean=1.0, spread=0.0, runs=program.timing.rounds)

@@ -227,6 +227,11 @@ def score_foreign(stage: Stage, store: Store, snapshot: str) -> Score:
 
     It may read its own answers and follows whatever it opens, so it gets the agent's plain files and no links.
     """
+    if not (stage.prepared.private / "eval.py").is_file():
+        raise GraderFailedError(
+            f"{stage.prepared.task.folder} has no scripts/eval.py, so nothing can be graded. Write one with "
+            "get_score(folder), which returns a number, and grade the run again."
+        )
     nonce = secrets.token_hex(8)
     with stage.folder() as folder:
         workspace = folder / "workspace"

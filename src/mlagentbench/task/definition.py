@@ -225,6 +225,8 @@ class Definition(_Strict):
     disclosure: str = ""
     """What its grader cannot rule out, in sentences; the page of tasks tells it."""
     published_baseline: float | None = None
+    baseline: float | None = None
+    """Instead of a measured one; only of a folder in the original's format, whose starter may write no submission."""
     data_date: str = ""
     """When the data of `full` became public, as YYYY-MM."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -14,6 +15,7 @@ from mlagentbench.task.manifest import walk
 from mlagentbench.task.progress import Lines, Progress, silent
 
 _SECONDS = 6 * 3600.0
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FILES = 1_000_000
 # As the original ran it: from inside of scripts/, with env/ beside it.
 _START = """
@@ -45,7 +47,9 @@ def make_original(
         told = "; ".join(str(reason) for _, _, reason in error.args[0])
         raise PreparationError(f"{task.folder} cannot be copied: {told}.") from None
     if (work / "scripts" / "prepare.py").is_file() and not (work / "scripts" / "prepared").exists():
-        _run(task, work, interpreter, sandbox or choose(), network, progress)
+        said = _run(task, work, interpreter, sandbox or choose(), network, progress)
+        if (work / "env").is_dir() and not (work / "env").is_symlink():
+            _check_data(task, work / "env", said)
     for part in ("env", "scripts"):
         if (work / part).is_symlink() or not (work / part).is_dir():
             raise PreparationError(
@@ -64,7 +68,8 @@ def _run(
     sandbox: Sandbox,
     network: bool,
     progress: Progress | None,
-) -> None:
+) -> str:
+    """Run the script; the end of what it said."""
     (progress or silent)(f"Running scripts/prepare.py of {task.name} in the sandbox ({sandbox.name}).")
     lines = Lines(progress)
     job = Job(
@@ -82,9 +87,40 @@ def _run(
         )
     if result.exit_status != 0:
         ended = f"status {result.exit_status}" if result.signal is None else f"signal {result.signal}"
-        advice = "" if network else " If it downloads something, allow it with --network on."
         raise PreparationError(
-            f"scripts/prepare.py of {task.folder} ended with {ended}.{advice} It said:\n{lines.tail()}"
+            f"scripts/prepare.py of {task.folder} ended with {ended}.{_advice(lines.tail(), network)} It said:\n"
+            f"{lines.tail()}"
+        )
+    return lines.tail()
+
+
+def _advice(said: str, network: bool) -> str:
+    """What helps, by what the script said last."""
+    if "EOFError" in said:
+        return (
+            " It waits for a person at input(), and nobody is there. Do what it asks for by hand: put its files into "
+            "env/ and scripts/, and an empty file `prepared` into scripts/."
+        )
+    if module := _NO_MODULE.search(said):
+        name = module[1].partition(".")[0]
+        return (
+            f" It needs the library {name!r}: name it with its version under `requirements` in a mlagentbench.toml "
+            "beside env/, or give an interpreter that has it with --python."
+        )
+    return "" if network else " If it downloads something, allow it with --network on."
+
+
+def _check_data(task: Task, env: Path, said: str) -> None:
+    """A script that runs programs to download something often does not notice that they failed. The data are there if
+    something is that its list of read-only files names."""
+    globs = task.definition.read_only
+    paths = [path for path, _ in walk(env)]
+    if globs and not any(fnmatch(path, glob) for path in paths for glob in globs):
+        names = ", ".join(glob for glob in globs if not glob.endswith("/*")) or ", ".join(globs)
+        raise PreparationError(
+            f"scripts/prepare.py of {task.folder} ended without an error, but made no data: of what "
+            f"scripts/read_only_files.txt names ({names}) there is nothing in env/. If it downloads something, allow "
+            f"it with --network on; or get the files by hand. It said:\n{said}"
         )
 
 

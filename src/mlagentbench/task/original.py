@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import TaskError
 from mlagentbench.task.definition import Definition, Task
+from mlagentbench.task.known_originals import known_of
 from mlagentbench.validation import problems_of
 
 VARIANT = "original"
@@ -26,8 +27,8 @@ def is_original(folder: Path) -> bool:
 
 
 def load_original(folder: Path) -> Task:
-    """The task in `folder`. What its format does not say (the metric's goal, requirements) may be given in a
-    `mlagentbench.toml` beside `env/`, with the keys of `task.toml`, as many as wanted."""
+    """The task in `folder`. What its format does not say (the metric's goal, requirements, a baseline) is known of the
+    original's own tasks, and may be given in a `mlagentbench.toml` beside `env/`, with the keys of `task.toml`."""
     problem = folder / "scripts" / "research_problem.txt"
     if not problem.is_file():
         raise TaskError(
@@ -44,6 +45,7 @@ def load_original(folder: Path) -> Task:
         "read_only": _read_only(folder / "scripts" / "read_only_files.txt"),
         "variants": {VARIANT: {"description": "the data of the original task folder, as they are"}},
     }
+    content |= known_of(folder)
     additions = folder / _ADDITIONS
     try:
         given = tomllib.loads(additions.read_text(encoding="utf-8")) if additions.is_file() else {}

@@ -112,10 +112,11 @@ def prepare(
     progress: Progress | None = None,
     network: bool = False,
     sandbox: Sandbox | None = None,
+    again: bool = False,
 ) -> Prepared:
-    """Make the data ready, unless they are. `source` is what a person downloaded by hand. `limit` is for
-    tasks that can do with fewer records: 0 takes all, None whatever is ready, and all where nothing is. `network`
-    and `sandbox` are for the scripts of original tasks, which are foreign code."""
+    """Make the data ready, unless they are; with `again`, in any case. `source` is what a person downloaded by hand.
+    `limit` is for tasks that can do with fewer records: 0 takes all, None whatever is ready, and all where nothing is.
+    `network` and `sandbox` are for the scripts of original tasks, which are foreign code."""
     variant = choose_variant(task, variant)
     _check_use(task, variant, key, source, limit)
     interpreter = interpreter_for(task.definition.requirements_of(variant), python, progress)
@@ -128,7 +129,7 @@ def prepare(
         _remove_leftovers(folder)
         manifest = _read_manifest(folder)
         if manifest is not None:
-            if reason := _stale(task, variant, folder, manifest):
+            if reason := "it was asked for" if again else _stale(task, variant, folder, manifest):
                 tell(f"Making the data of {task.id} ({variant}) again: {reason}.")
             else:
                 return _prepared(task, variant, seed, folder, interpreter, manifest)

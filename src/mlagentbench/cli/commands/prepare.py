@@ -26,6 +26,7 @@ from mlagentbench.cli import options as o
 @o.option(
     "--network", type=click.Choice(["on", "off"]), default="off", help="For scripts of original-format tasks."
 )
+@o.option("--again", is_flag=True, mirrored=False, help="Make the data anew where they are ready, too.")
 @o.json_option
 def command(
     tasks: tuple[str, ...],
@@ -37,6 +38,7 @@ def command(
     limit: int | None,
     python: str | None,
     network: str,
+    again: bool,
     as_json: bool,
 ) -> None:
     """Make the data of tasks ready.
@@ -65,6 +67,7 @@ def command(
                 limit=limit or 0,
                 python=python,
                 network=network == "on",
+                again=again,
                 progress=lambda line: screen.line((line, "dim")),
             )
         except MLAgentBenchError as error:
