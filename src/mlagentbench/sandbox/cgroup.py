@@ -126,32 +126,11 @@ class Group:
     def kill(self) -> None:
         """End whatever is still in it, until nothing is."""
         for folder in self._made[:1]:
-            for _ in range(2000):
-                try:
-                    left = (folder / "cgroup.procs").read_bytes().split()
-                except FileNotFoundError:
-                    return
-                if not left:
-                    return
-                for pid in left:
-                    try:
-                        os.kill(int(pid), signal.SIGKILL)
-                    except ProcessLookupError:
-                        continue
-                time.sleep(0.001)
+            _kill_all(folder)
 
     def remove(self) -> None:
-        """A group can stay busy for a moment after its last process is gone."""
         for folder in self._made:
-            for _ in range(200):
-                try:
-                    folder.rmdir()
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    time.sleep(0.005)
-                else:
-                    break
+            _remove(folder)
 
 
 def shared_limit(around: Surroundings, limits: ResourceLimits) -> LimitReached | None:
@@ -240,13 +219,41 @@ def _own_prefix() -> str:
 
 
 def _remove_stale(folder: Path) -> None:
+    """Remove the groups of harnesses that are dead, with what is still dying in them."""
     for group in folder.glob(f"{_PREFIX}*"):
         namespace, owner, *_ = [*group.name.removeprefix(_PREFIX).split("-"), ""]
         if namespace == str(pid_namespace()) and not Path("/proc", owner).exists():
+            _kill_all(group)
+            _remove(group)
+
+
+def _kill_all(group: Path) -> None:
+    for _ in range(2000):
+        try:
+            left = (group / "cgroup.procs").read_bytes().split()
+        except FileNotFoundError:
+            return
+        if not left:
+            return
+        for pid in left:
             try:
-                group.rmdir()
-            except OSError:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
                 continue
+        time.sleep(0.001)
+
+
+def _remove(group: Path) -> None:
+    """A group can stay busy for a moment after its last process is gone."""
+    for _ in range(200):
+        try:
+            group.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _write(path: Path, value: int) -> None:
