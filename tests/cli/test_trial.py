@@ -164,3 +164,23 @@ def test_replies_without_usage_hold_a_limit_on_tokens(place, server):
     (made,) = place.json(*arguments(place, server.url, "--token-limit", 20_000), status=1)["runs"]
     assert made["summary"]["ended"] == "limit" and len(server.asked) < 30
     assert made["summary"]["tokens_in"] + made["summary"]["tokens_out"] <= 20_000
+
+
+def test_a_run_is_resumed_or_forked_only_with_a_server_that_is_there(place, server):
+    server.does(EXECUTE, *[fail(500, "Out of order.")] * 2)
+    place(*arguments(place, server.url, "--model-retries", 1, "--model-patience", "0s"), status=1)
+    asked = len(server.asked)
+    server.in_trial = page
+    for command in (("resume", "last"), ("fork", "last", "--step", 1)):
+        assert "is no model" in place(*command, status=1).stderr
+    assert len(server.asked) == asked
+    assert len(list(Path(place.folder).glob("runs/*/*/*/*/run.json"))) == 1
+    server.in_trial = answer("OK")
+    server.does(SUBMIT)
+    place("resume", "last")
+
+
+def test_a_limit_on_cost_that_holds_nothing_is_said(place, server):
+    server.does(EXECUTE, SUBMIT)
+    told = place(*arguments(place, server.url, "--cost-limit", 1, "--json")).stderr
+    assert "The price of openai/gpt-test is not known" in told and "--price" in told

@@ -14,7 +14,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.model import errors
 from mlagentbench.model.bounds import bounded
 from mlagentbench.model.errors import ModelError, OverLimitError
-from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool
+from mlagentbench.model.spec import Completion, Message, Model, Request, Sampling, Tool, Usage
 from mlagentbench.model.waiting import Tell, TimeIsUpError, watched
 from mlagentbench.record.events import ModelCalled, ModelRole
 from mlagentbench.record.journal import Journal
@@ -113,6 +113,18 @@ class Desk:
                 "This needs a language model, and the run has none. Name one with -m provider/name."
             )
         return self._models[role]
+
+    def ready(self, role: ModelRole) -> Model:
+        """The model in a role. A local one is loaded to know what it can do, which is shown if it takes long."""
+        model = self.model(role)
+        if model.name.startswith("local/"):
+            watched(lambda: model.speaks_tools, f"Loading {model.name}", tell=self._waiting)
+        return model
+
+    def unpriced(self) -> list[str]:
+        """The models whose price is not known, which no limit on cost can hold."""
+        names = sorted({model.name for model in self._models.values()})
+        return [name for name in names if self._price(name, Usage(input=1, output=1)) is None]
 
     def ask(self, role: ModelRole, prompt: str) -> Completion:
         """One question, one answer."""

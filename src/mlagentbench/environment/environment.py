@@ -148,6 +148,10 @@ class Environment:
             run.journal.append(started)
             for told in self._setup.models.trial_notes:
                 self.note(told)
+            for name in run.desk.unpriced() if self._setup.limits.cost is not None else ():
+                self.note(
+                    f"The price of {name} is not known, so the limit on cost cannot hold it. Use --price."
+                )
         elif run.journal.ended is None:
             run.bench.workspace.restore(run.journal.last_snapshot())
         self._snapshot = started.snapshot
@@ -198,7 +202,7 @@ class Environment:
 
     def model(self, role: ModelRole = "act") -> Model:
         """The model in a role, for its name and what it can do; ask it through `complete`."""
-        return self._run.desk.model(role)
+        return self._run.desk.ready(role)
 
     def syntax_error(self, script: str) -> str:
         """Why a text is no Python for the task's interpreter, which is asked in the sandbox; empty where it is."""

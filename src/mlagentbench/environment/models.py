@@ -106,6 +106,15 @@ class ModelChoice:
             opened.trials.extend(self._try(opened.ready[0][0].values(), watch or Silence()))
         return opened
 
+    def try_servers(self, watch: Watch) -> None:
+        """Refuse servers that are unavailable, as `opened` does, for runs that open their models themselves."""
+        names = dict.fromkeys(name for name in (self.act, self.edit, self.fast) if name)
+        servers = [
+            name for name in names if not name.startswith(_NO_SERVERS) and ":" not in name.split("/")[0]
+        ]
+        for told in self._try((self._load(name) for name in servers), watch):
+            watch.note(told)
+
     @property
     def trial_notes(self) -> tuple[str, ...]:
         """What came of the trials, a sentence each, for the record."""

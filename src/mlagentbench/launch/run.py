@@ -178,6 +178,7 @@ def fork(
     else:
         models = ModelChoice.of(request).with_act(model) if isinstance(model, str) else model
     refuse_secrets(kept, models.options, models.base_url)
+    models.try_servers(watch or Silence())
     needs = needs_of(built)
     values_of(needs.variables)  # before there is a folder
     others = request.origin.begins_after if request.origin else 0

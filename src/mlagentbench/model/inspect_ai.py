@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mlagentbench.model.errors import TooLongError
@@ -52,11 +51,9 @@ class InspectModel(HostedModel):
             yield "Settings went through Inspect AI, which leaves out those that it knows a model to refuse."
 
     def _ask(self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool]) -> Answer:
-        # Inspect's clients belong to one event loop: each request has its own, in a thread without one.
+        # Inspect's clients belong to one event loop: each request has its own. The thread that asks has none.
         names = ToolNames([tool.name for tool in tools])
-        with ThreadPoolExecutor(1) as thread:
-            output = thread.submit(asyncio.run, self._generate(messages, sampling, tools, names)).result()
-        return self._answer(output, names)
+        return self._answer(asyncio.run(self._generate(messages, sampling, tools, names)), names)
 
     async def _generate(
         self, messages: Sequence[Message], sampling: Sampling, tools: Sequence[Tool], names: ToolNames

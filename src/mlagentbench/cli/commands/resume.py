@@ -43,7 +43,9 @@ def command(
     from mlagentbench.cli.running import told, watch_for
     from mlagentbench.cli.screen import open_screen
     from mlagentbench.cli.trusting import demand_trust
+    from mlagentbench.environment.models import ModelChoice
     from mlagentbench.launch.run import resume
+    from mlagentbench.record.events import RunEnded
 
     found = find_run(run, folder)
     demand_trust(found, "Resuming", trust, as_json)
@@ -58,6 +60,8 @@ def command(
     screen = open_screen(json=as_json)
     watch = watch_for(screen, request.agent)
     with resumable(watch):
+        if not any(isinstance(event, RunEnded) for event in found.history().events):
+            ModelChoice.of(request).try_servers(watch)
         ask = o.ask_person if interactive else None
         result = resume(
             found.path, key=key, sandbox=sandbox, limits=limits, calls=calls, watch=watch, ask=ask
