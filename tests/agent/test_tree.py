@@ -23,7 +23,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.checking import draft
 from mlagentbench.launch.reading import make_plan
 from mlagentbench.model.errors import TooLongError, UnavailableError
-from mlagentbench.model.spec import Completion
+from mlagentbench.model.spec import Completion, Usage
 from mlagentbench.record.events import ModelCalled, Note, RunEnded
 from mlagentbench.record.folder import RunFolder
 from mlagentbench.workspace import read
@@ -293,11 +293,12 @@ def test_with_too_few_steps_for_one_solution_it_is_refused_before_there_is_a_run
 
 
 @pytest.mark.parametrize(
-    "limits", [{"tokens": 500}, {"cost": 0.0045}, {"time": 400}], ids=lambda limits: str(limits)
+    "limits", [{"tokens": 50_000}, {"cost": 0.0045}, {"time": 400}], ids=lambda limits: str(limits)
 )
 def test_no_limit_takes_the_best_away(tiny_task, runs, speak_with, limits):
+    usage = {"usage": Usage(input=10_000, output=1_000)} if "tokens" in limits else {}
     slow = [
-        each.model_copy(update={"latency": 300.0 if "time" in limits else 0.0})
+        each.model_copy(update={"latency": 300.0 if "time" in limits else 0.0, **usage})
         for each in [said("Better.", STEADY)] + [said("Worse.", solution(3.0, "99.0"))] * 9
     ]
     speak_with(Told(slow))
@@ -310,11 +311,13 @@ def test_no_limit_takes_the_best_away(tiny_task, runs, speak_with, limits):
 
 
 def test_what_a_reply_would_take_is_kept_for_the_end(tiny_task, runs, speak_with):
-    told = Told([said("Better.", STEADY), *[completion("I would rather not.")] * 9])
+    usage = {"usage": Usage(input=10_000, output=1_000)}
+    replies = [said("Better.", STEADY), *[completion("I would rather not.")] * 9]
+    told = Told([each.model_copy(update=usage) for each in replies])
     speak_with(told)
     settings = {"drafts": 1, "again": 0, "max_tries": 3}
-    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits={"tokens": 500})
-    assert done.summary.ended == "submitted" and 110 * told.said < 500
+    done = run(tiny_task, "tree", "test/told", settings=settings, runs=runs, limits={"tokens": 50_000})
+    assert done.summary.ended == "submitted" and 11_000 * told.said < 50_000
 
 
 def test_a_prompt_that_is_too_long_is_shortened_and_then_the_best_is_submitted(tiny_task, runs, speak_with):
