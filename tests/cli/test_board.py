@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
 
 from mlagentbench import load_task
-from mlagentbench.cli.board import Lines, head_of, picture_of
+from mlagentbench.cli.board import Lines, Table, head_of, picture_of
 from mlagentbench.cli.screen import PlainScreen
 from mlagentbench.grading import Grade
 from mlagentbench.launch.board import Board, Line
@@ -69,11 +70,35 @@ def test_the_table_tells_progress_grades_and_cost_of_each_group(board):
 
 def test_time_left_follows_from_runs_like_those_that_are_left(board):
     board.lines[2].state = "missing"
-    assert board.seconds_left() == pytest.approx((30.0 + 30.0) / 2)
-    assert "about 30 s left" in head_of(board)
+    span = board.time_left()
+    assert span is not None and span.low < 35.0 < span.high
+    assert re.search(r"; \d+ s to \d+ s left$|; about \d+ s left$", head_of(board))
     for each in board.lines:
         each.summary = None
-    assert board.seconds_left() is None
+    assert board.time_left() is None and head_of(board).endswith("; time left not known yet")
+    for each in board.lines:
+        each.state = "ended"
+    assert "left" not in head_of(board)
+
+
+def test_what_a_run_says_stands_in_its_line_and_scrolls_nothing_away(board):
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(file=io.StringIO(), width=140, force_terminal=True)
+    with Live(console=console, auto_refresh=False) as live:
+        table = Table(console, live)
+        table.opened(board)
+        assert isinstance(console.file, io.StringIO)
+        before = console.file.getvalue()
+        for number in range(50):
+            board.lines[2].note = f"Experiment {number}"
+            table.said(board, board.lines[2], board.lines[2].note)
+        assert console.file.getvalue() == before
+    assert "seed 2: step 3" in drawn(board) and "Experiment 49" in drawn(board)
+    out = io.StringIO()
+    Lines(PlainScreen(out)).said(board, board.lines[2], "Experiment 49")
+    assert "seed 2: Experiment 49" in out.getvalue()
 
 
 def test_an_unknown_price_makes_the_whole_cost_unknown(board):

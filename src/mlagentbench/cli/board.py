@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 24
 _MOST_RUNNING = 8
+_LONGEST_NOTE = 80
+_CLOSE = 1.5
+"""Where the longest time is less than so many times the shortest, one number says it."""
 _FIGURES = {"runs": 8, "valid": 5, "success": 7, "score": 7, "improvement": 11, "cost": 6}
 """Columns with the width that none of them goes below."""
 
@@ -54,6 +57,10 @@ class Lines(Nobody):
     def noted(self, board: Board, text: str) -> None:
         self._screen.line(text)
 
+    def said(self, board: Board, line: Line, text: str) -> None:
+        cell = line.cell
+        self._screen.line(f"{cell.task_name} · {cell.who} · seed {cell.seed}: {text}")
+
     def moved(self, board: Board, line: Line, text: str) -> None:
         done = board.count("ended", "held", "lost")
         self._screen.line(
@@ -62,7 +69,8 @@ class Lines(Nobody):
 
 
 class Table:
-    """Drawn at most four times a second. What is noted scrolls by above it."""
+    """Drawn at most four times a second. What is noted of the whole scrolls by above it; what a run says stands in its
+    line, and in its record."""
 
     def __init__(self, console: Console, live: Live) -> None:
         self._console = console
@@ -81,6 +89,8 @@ class Table:
     def moved(self, board: Board, line: Line, text: str) -> None:
         if text not in ("started", "goes on", "ended"):
             self._print(f"{name_of(line)}: {outcome_of(line, text)}")
+
+    def said(self, board: Board, line: Line, text: str) -> None: ...
 
     def ticked(self, board: Board) -> None:
         if time.monotonic() - self._drawn_at >= 0.25:
@@ -117,8 +127,15 @@ def head_of(board: Board) -> str:
 
 
 def left_of(board: Board) -> str:
-    left = board.seconds_left()
-    return f"; about {format_duration(left)} left" if left and not board.stopping else ""
+    """How long it will take; before enough is known, that it is not."""
+    if board.stopping or not board.count("missing", "unfinished", "running"):
+        return ""
+    span = board.time_left()
+    if span is None:
+        return "; time left not known yet"
+    if span.high < _CLOSE * max(span.low, 1.0):
+        return f"; about {format_duration((span.low + span.high) / 2)} left"
+    return f"; {format_duration(span.low)} to {format_duration(span.high)} left"
 
 
 def name_of(line: Line) -> str:
@@ -173,7 +190,8 @@ def picture_of(board: Board) -> RenderableType:
     running = [line for line in board.lines if line.state == "running"]
     for line in running[:_MOST_RUNNING]:
         spent = format_duration(time.monotonic() - line.began)
-        parts.append(Text(cleaned(f"  {name_of(line)}: step {line.step}, {spent}"), "dim"))
+        said = f", {shortened(line.note, _LONGEST_NOTE)}" if line.note else ""
+        parts.append(Text(cleaned(f"  {name_of(line)}: step {line.step}, {spent}{said}"), "dim"))
     for measuring in board.measurings:
         if measuring.state == "running":
             parts.append(Text(cleaned(f"  measuring the {measuring.told}"), "dim"))

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 from typing import Literal, Protocol
 
 from mlagentbench.launch.cells import Cell, Wanted
+from mlagentbench.launch.estimate import Left, Span, Took, time_left
 from mlagentbench.launch.plan import Reference
 from mlagentbench.record.folder import is_run
 from mlagentbench.record.summary import Summary
@@ -43,6 +43,8 @@ class Line:
     """Whether it ended while this was looked at, rather than before."""
     early_deaths: int = 0
     """Before there was a record that could keep them."""
+    note: str = ""
+    """What was said of it last, while it goes on."""
 
     @property
     def cell(self) -> Cell:
@@ -105,23 +107,17 @@ class Board:
         costs = [line.summary.cost if line.summary else line.cost for line in self.lines]
         return None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs)
 
-    def seconds_left(self) -> float | None:
-        """As long as runs like those that are left took, over as many as go on at once; None while nobody can know."""
-        by_group: dict[object, list[float]] = {}
+    def time_left(self, now: float | None = None) -> Span | None:
+        """Seconds, at this time of the monotonic clock; None while too little is known."""
+        now = time.monotonic() if now is None else now
+        took, left = [], []
         for line in self.lines:
             if line.summary is not None and not line.died:
-                took = line.seconds or line.summary.elapsed
-                for key in (line.group, line.cell.data, None):
-                    by_group.setdefault(key, []).append(took)
-        if None not in by_group:
-            return None
-        left = 0.0
-        for line in self.lines:
-            if line.state in ("missing", "unfinished", "running"):
-                known = next(by_group[k] for k in (line.group, line.cell.data, None) if k in by_group)
-                spent = time.monotonic() - line.began if line.state == "running" else 0.0
-                left += max(0.0, fmean(known) - spent)
-        return left / max(1, self.lanes)
+                took.append(Took(line.group, max(line.seconds, line.summary.elapsed)))
+            elif line.state in ("missing", "unfinished", "running"):
+                left.append(Left(line.group, now - line.began if line.state == "running" else None))
+        open_measurings = sum(each.state != "done" for each in self.measurings)
+        return time_left(took, left, self.lanes, open_measurings)
 
     def groups(self) -> Iterator[tuple[tuple[str, str, int, str], list[Line]]]:
         found: dict[tuple[str, str, int, str], list[Line]] = {}
@@ -145,6 +141,9 @@ class Onlooker(Protocol):
     def noted(self, board: Board, text: str) -> None:
         """Something about the whole."""
 
+    def said(self, board: Board, line: Line, text: str) -> None:
+        """Something about one run, which its record keeps."""
+
     def ticked(self, board: Board) -> None:
         """Several times a second."""
 
@@ -159,5 +158,7 @@ class Nobody:
     def moved(self, board: Board, line: Line, text: str) -> None: ...
 
     def noted(self, board: Board, text: str) -> None: ...
+
+    def said(self, board: Board, line: Line, text: str) -> None: ...
 
     def ticked(self, board: Board) -> None: ...

@@ -225,7 +225,7 @@ class Local:
         self._board.lanes = max(self._board.lanes, len(self._jobs))
         if isinstance(work, Line):
             going_on = work.recorded
-            work.state, work.began = "running", time.monotonic()
+            work.state, work.began, work.note = "running", time.monotonic(), ""
             if not self._jobs[self._numbers].gives_up:
                 self._onlooker.moved(self._board, work, "goes on" if going_on else "started")
         else:
@@ -251,12 +251,11 @@ class Local:
             case "started" | "step" | "call" if isinstance(work, Line):
                 work.step, work.cost = message.step, message.cost
             case "note":
-                who = (
-                    f"{work.cell.task_name} · {work.cell.who} · seed {work.cell.seed}: "
-                    if isinstance(work, Line)
-                    else ""
-                )
-                self._say(f"{who}{message.text}")
+                if isinstance(work, Line):
+                    work.note = message.text
+                    self._onlooker.said(self._board, work, message.text)
+                else:
+                    self._say(message.text)
 
     def _account(self, job: _Job, gone: Message) -> None:
         """What a process that is gone has come to."""
