@@ -10,8 +10,10 @@ from statistics import fmean, stdev
 
 from mlagentbench.auditing import outputs, tables
 from mlagentbench.auditing.bands import outside
-from mlagentbench.auditing.leaks import leaking_columns, reachable_files
+from mlagentbench.auditing.leaks import answer_columns, leaking_columns, reachable_files, telling_features
 from mlagentbench.auditing.report import AuditReport, Item
+from mlagentbench.auditing.searching import answers_in_files
+from mlagentbench.auditing.shallow import Told
 from mlagentbench.environment.limits import resource_limits, run_limits
 from mlagentbench.errors import MLAgentBenchError, SubmissionRefusedError, UsageError
 from mlagentbench.grading import Grade, Grader
@@ -29,6 +31,10 @@ from mlagentbench.workspace import Store, Workspace, materialise
 from mlagentbench.workspace import read as read_snapshot
 
 Progress = Callable[[str], None]
+NEARLY_ALL = 0.97
+"""A single feature that tells so much of the answers gives them away."""
+SOMETHING = 0.2
+"""One that tells less than this cannot be better than an oracle."""
 
 
 def audit(
@@ -106,6 +112,8 @@ class Auditor:
                 self._check_outputs()
         self._check("nothing private can be reached from the workspace", self._unreachable)
         self._check("no public table holds the answers", self._no_leak)
+        self._check("no public file holds the answers, packed or not", self._no_copy)
+        self._check("no id, order or single column tells the answers", self._no_shortcut)
         return AuditReport(
             task=self._prepared.task.id,
             variant=self._prepared.variant,
@@ -114,10 +122,12 @@ class Auditor:
         )
 
     def _check(self, name: str, prove: Callable[[], str]) -> None:
-        """`prove` says what it saw, or raises the reason for which the promise does not hold."""
+        """`prove` says what it saw, or raises the reason for which the promise does not hold or was not measured."""
         self._progress(f"{self._prepared.task.id}: {name} …")
         try:
             self._items.append(Item(name=name, ok=True, detail=prove()))
+        except NotMeasuredError as reason:
+            self._items.append(Item(name=name, ok=True, detail=str(reason), measured=False))
         except MLAgentBenchError as error:
             self._items.append(Item(name=name, ok=False, detail=str(error)))
 
@@ -177,9 +187,9 @@ class Auditor:
         return gain
 
     def _noise(self) -> str:
-        scores = self._scores["starter"]
+        scores = max(self._scores["starter"], read_references(self._prepared).scores("starter"), key=len)
         if len(scores) < 2:
-            return "measured with more runs of the starter (--starter-runs)"
+            raise NotMeasuredError("one run of the starter has no spread; give --starter-runs 3")
         spread = stdev(scores)
         share = abs(self._gain(fmean(scores) + 2 * spread))
         if share >= THRESHOLD:
@@ -322,7 +332,63 @@ class Auditor:
     def _no_leak(self) -> str:
         if found := leaking_columns(self._prepared.public, self._prepared.private):
             raise BrokenPromiseError(f"{'; '.join(found)}.")
+        self._answers()
         return "no column of a public table agrees with a private one"
+
+    def _answers(self) -> dict[str, dict[str, str]]:
+        if not (answers := answer_columns(self._prepared.private)):
+            raise NotMeasuredError("the answers are not in a table")
+        return answers
+
+    def _no_copy(self) -> str:
+        cut: list[str] = []
+        for name, answers in self._answers().items():
+            found, unread = answers_in_files(self._prepared.public, name, answers)
+            if found:
+                raise BrokenPromiseError(f"{'; '.join(found)}. Leave it out of public/.")
+            cut += unread
+        if cut:
+            raise NotMeasuredError(
+                f"{cut[0]} is too large to be searched as a whole; nothing was found so far"
+            )
+        return "neither as text, nor in arrays, archives or pickles"
+
+    def _no_shortcut(self) -> str:
+        """No shallow model of one feature is nearly always right, or better than the oracle."""
+        told = []
+        for name, answers in self._answers().items():
+            best = telling_features(self._prepared.public, answers)
+            if best is None:
+                continue
+            if best.skill >= NEARLY_ALL:
+                raise BrokenPromiseError(f"{best.feature} by itself tells {best.skill:.0%} of {name}.")
+            score = self._score_of(name.rpartition(":")[2], best) if best.skill >= SOMETHING else None
+            oracle = fmean(self._scores["oracle"]) if self._scores["oracle"] else None
+            if score is not None and oracle is not None and self._gain(score) > self._gain(oracle):
+                raise BrokenPromiseError(
+                    f"A shallow model of {best.feature} alone scores {score:.6g}, and the oracle {oracle:.6g}."
+                )
+            told.append(f"{best.feature} tells most of {name}, {max(0.0, best.skill):.0%}")
+        if not told:
+            raise NotMeasuredError("there are too few answers to fit anything to")
+        return "; ".join(told)
+
+    def _score_of(self, column: str, best: Told) -> float | None:
+        """What the oracle's submission scores with these values in its place; None where it has no such column."""
+        if "oracle" not in self._trials or self._prepared.task.definition.program is not None:
+            return None
+        trial = self._trials["oracle"]
+        name = self._prepared.task.definition.submission
+        table = tables.Table.parse(read_snapshot(trial.store, trial.snapshot, name, 2**31))
+        if column not in table.header or any(row[0] not in best.predictions for row in table.rows):
+            return None
+        place = table.header.index(column)
+        rows = [[*row[:place], best.predictions[row[0]], *row[place + 1 :]] for row in table.rows]
+        return self._submit(tables.Table(table.header, rows).bytes()).score
+
+
+class NotMeasuredError(MLAgentBenchError):
+    """Nothing is known about what an audit should prove; the message says why."""
 
 
 class BrokenPromiseError(MLAgentBenchError):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from mlagentbench.auditing.shallow import Told, best_of, column_features, id_features, order_features
 from mlagentbench.grading.stages import Stage
 from mlagentbench.grading.trial import run_in_workspace
 from mlagentbench.task.layout import files_of
@@ -15,6 +16,9 @@ from mlagentbench.task.layout import files_of
 _MATCHES = 0.98
 """A public column that agrees with a private one on more than this share of rows gives the answers away."""
 _LARGEST_TABLE = 200_000_000
+_LEAST_ROWS = 20
+_MOST_ROWS = 20_000
+"""Answers that shallow models are fitted to."""
 
 _PROBE = """
 import hashlib, json, os, sys
@@ -84,6 +88,33 @@ def leaking_columns(public: Path, private: Path) -> list[str]:
                 if _agree(values, candidate)
             ]
     return found
+
+
+def answer_columns(private: Path) -> dict[str, dict[str, str]]:
+    """The columns of private tables, each as value by id in the order of rows; questions are no answers."""
+    return {
+        f"{path.name}:{name}": values
+        for path in _tables(private)
+        if not path.is_relative_to(private / "inputs")
+        for name, values in _columns(path).items()
+        if len(values) >= _LEAST_ROWS and len(set(values.values())) > 1
+    }
+
+
+def telling_features(public: Path, answers: Mapping[str, str]) -> Told | None:
+    """What tells the answers best by itself: something of the id, the order of rows, or one public column."""
+    some = dict(list(answers.items())[:_MOST_ROWS])
+    features = id_features(list(some))
+    for path in _tables(public):
+        columns = _columns(path)
+        ids = next(iter(columns.values()), {})
+        if sum(row in ids for row in some) < len(some) // 2:
+            continue
+        features |= order_features([row for row in ids if row in some], path.name)
+        for name, values in columns.items():
+            shown = {row: value for row, value in values.items() if row in some}
+            features |= column_features(f"{path.name}:{name}", shown)
+    return best_of(features, some)
 
 
 def _tables(folder: Path) -> Iterator[Path]:

@@ -12,7 +12,9 @@ class Item(BaseModel):
 
     name: str
     ok: bool
+    """That it does not fail; whether it holds is known only if it was measured."""
     detail: str
+    measured: bool = True
 
 
 class AuditReport(BaseModel):
@@ -28,3 +30,7 @@ class AuditReport(BaseModel):
     @property
     def failures(self) -> list[Item]:
         return [item for item in self.items if not item.ok]
+
+    @property
+    def unmeasured(self) -> list[Item]:
+        return [item for item in self.items if not item.measured]

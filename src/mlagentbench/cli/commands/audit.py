@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mlagentbench.cli import options as o
+
+if TYPE_CHECKING:
+    from mlagentbench.auditing.report import AuditReport
+    from mlagentbench.cli.screen import Part
 
 
 @click.command("audit")
@@ -79,15 +84,12 @@ def command(
         rows.append(row_of(report, load_task(task).definition.metric))
         screen.line((report.task, "title"), f" ({report.variant})")
         for item in report.items:
-            screen.line(
-                ("  ✓ ", "good") if item.ok else ("  ✗ ", "bad"), (item.name, "name"), f": {item.detail}"
+            sign: Part = (
+                ("  ✗ ", "bad") if not item.ok else ("  ✓ ", "good") if item.measured else ("  – ", "label")
             )
-        failed = len(report.failures)
-        screen.line(
-            (f"{failed} of {len(report.items)} items fail.", "bad")
-            if failed
-            else ("Every item holds.", "good")
-        )
+            detail = item.detail if item.measured else f"not measured: {item.detail}"
+            screen.line(sign, (item.name, "name"), f": {detail}")
+        screen.line(_closing(report))
     if len(rows) > 1:
         screen.line()
         audit_table(screen, rows)
@@ -98,3 +100,12 @@ def command(
         print_json({"reports": told, "table": rows, "failed": broken})
     if broken or not all(report.ok for report in reports):
         raise click.exceptions.Exit(1)
+
+
+def _closing(report: AuditReport) -> Part:
+    """All of it in one sentence; what was not measured is never said to hold."""
+    unmeasured = len(report.unmeasured)
+    apart = f"; {unmeasured} of {len(report.items)} were not measured" if unmeasured else ""
+    if report.failures:
+        return (f"{len(report.failures)} of {len(report.items)} items fail{apart}.", "bad")
+    return (f"Every item that was measured holds{apart}." if unmeasured else "Every item holds.", "good")
