@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import secrets
 import shutil
@@ -63,10 +62,11 @@ def pack(run: str | Path, file: str | Path | None = None) -> Path:
                 for output in sorted(folder.outputs.iterdir()):
                     archive.add(output, f"{place}/outputs/{output.name}", filter=_anonymous)
             for name in sorted(objects_of(folder)):
-                data = store.get(name)
+                store.check(name)
                 entry = tarfile.TarInfo(f"{STORE}/objects/{name}")
-                entry.size = len(data)
-                archive.addfile(entry, io.BytesIO(data))
+                entry.size = store.size(name)
+                with store.open(name) as stream:
+                    archive.addfile(entry, stream)
         aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)

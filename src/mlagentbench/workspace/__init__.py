@@ -1,6 +1,6 @@
 """Files that an agent may touch, and snapshots of them.
 
-`Workspace` is the live folder; `Store` holds the content of snapshots; `entries`, `find`, `read`, `diff`,
+`Workspace` is the live folder; `Store` holds the content of snapshots; `entries`, `find`, `read`, `extract`, `diff`,
 `materialise` and `objects` look at a snapshot without a workspace. `read_file` and `open_file` are the one
 way in which anything else reads a folder that an agent could write.
 """
@@ -12,7 +12,7 @@ from mlagentbench.workspace.reading import open_file, read_file
 from mlagentbench.workspace.removal import remove_tree
 from mlagentbench.workspace.spec import Change, ChangeKind, Entry, EntryKind, Snapshot
 from mlagentbench.workspace.store import Collected, Store
-from mlagentbench.workspace.tree import diff, entries, find, objects, read
+from mlagentbench.workspace.tree import diff, entries, extract, find, objects, read
 from mlagentbench.workspace.watching import fingerprint
 from mlagentbench.workspace.workspace import Workspace
 
@@ -28,6 +28,7 @@ __all__ = [
     "Workspace",
     "diff",
     "entries",
+    "extract",
     "find",
     "fingerprint",
     "lay_read_only",

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlagentbench.errors import PathRefusedError, RecordError, UsageError
-from mlagentbench.workspace.copying import CHUNK, copy_and_hash, hash_of
-from mlagentbench.workspace.durable import write_all
+from mlagentbench.errors import PathRefusedError, UsageError
+from mlagentbench.workspace.copying import hash_of
 from mlagentbench.workspace.paths import shown, split
 from mlagentbench.workspace.reading import FILE_FLAGS, FOLDER_FLAGS, open_beneath, status_of
 from mlagentbench.workspace.removal import remove_at
@@ -183,23 +182,12 @@ class _Work:
     def _write(self, parent: int, aside: str, name: str, entry: Entry) -> None:
         descriptor = os.open(aside, _NEW_FILE, 0o600, dir_fd=parent)
         try:
-            if entry.size <= CHUNK:
-                write_all(descriptor, self._store.get(entry.hash))
-            else:
-                self._copy_large(entry, descriptor)
+            self._store.copy_out(entry.hash, descriptor)
             _keep_owner(parent, name, descriptor)
             os.fchmod(descriptor, entry.mode & _RIGHTS)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-    def _copy_large(self, entry: Entry, descriptor: int) -> None:
-        with self._store.open(entry.hash) as source:
-            content, _ = copy_and_hash(source.fileno(), descriptor)
-        if content != entry.hash:
-            raise RecordError(
-                f"Object {entry.hash} is damaged in the store {self._store.folder}; restore it from a copy."
-            )
 
     def _remove(self, change: Change, touched: set[tuple[str, ...]]) -> None:
         *parents, name = split(change.path)

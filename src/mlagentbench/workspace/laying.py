@@ -6,9 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from mlagentbench.errors import RecordError, UsageError
-from mlagentbench.workspace.copying import CHUNK, copy_and_hash, hash_of, try_reflink
-from mlagentbench.workspace.durable import write_all
+from mlagentbench.errors import UsageError
 from mlagentbench.workspace.removal import folder_at, remove_at, root_folder
 from mlagentbench.workspace.scanning import Fresh, key_of
 from mlagentbench.workspace.spec import Entry
@@ -106,21 +104,8 @@ def lay(store: Store, name: str, node: Node, folder: int, fresh: Fresh) -> None:
 def _lay_file(store: Store, name: str, node: Node, folder: int, fresh: Fresh) -> None:
     descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
     try:
-        if node.size <= CHUNK:
-            write_all(descriptor, store.get(node.hash))
-        else:
-            _copy_large(store, node.hash, descriptor)
+        store.copy_out(node.hash, descriptor)
         os.fchmod(descriptor, node.mode)
         fresh.append((node, key_of(os.fstat(descriptor))))
     finally:
         os.close(descriptor)
-
-
-def _copy_large(store: Store, name: str, destination: int) -> None:
-    with store.open(name) as source:
-        if try_reflink(source.fileno(), destination):
-            found, _ = hash_of(source.fileno())
-        else:
-            found, _ = copy_and_hash(source.fileno(), destination)
-    if found != name:
-        raise RecordError(f"Object {name} is damaged in the store {store.folder}; restore it from a copy.")

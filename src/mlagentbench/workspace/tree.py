@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from mlagentbench.errors import PathRefusedError, RecordError
@@ -149,6 +150,17 @@ def find(store: Store, name: str, path: str) -> Entry | None:
 
 def read(store: Store, name: str, path: str, limit: int) -> bytes:
     """The bytes of the file at `path` in a snapshot, if they are at most `limit`."""
+    return store.get(_file_at(store, name, path, limit).hash)
+
+
+def extract(store: Store, name: str, path: str, target: Path, limit: int) -> None:
+    """Copy the file at `path` in a snapshot to the new file `target`, if it has at most `limit` bytes."""
+    entry = _file_at(store, name, path, limit)
+    with target.open("xb", buffering=0) as file:
+        store.copy_out(entry.hash, file.fileno())
+
+
+def _file_at(store: Store, name: str, path: str, limit: int) -> Entry:
     entry = find(store, name, path)
     if entry is None:
         raise PathRefusedError(f"There is no {shown(path)} in the workspace.")
@@ -160,7 +172,7 @@ def read(store: Store, name: str, path: str, limit: int) -> bytes:
         raise PathRefusedError(
             f"{shown(path)} has {format_size(entry.size)}; at most {format_size(limit)} is read here."
         )
-    return store.get(entry.hash)
+    return entry
 
 
 def diff(store: Store, before: str, after: str) -> tuple[Change, ...]:

@@ -9,7 +9,15 @@ from pathlib import Path
 from mlagentbench.errors import PathRefusedError
 from mlagentbench.workspace.paths import MAX_DEPTH, shown
 from mlagentbench.workspace.places import Place, Places
-from mlagentbench.workspace.reading import LISTING_FLAGS, explain, open_beneath, opened, read_file, status_of
+from mlagentbench.workspace.reading import (
+    LISTING_FLAGS,
+    explain,
+    open_beneath,
+    open_file,
+    opened,
+    read_file,
+    status_of,
+)
 from mlagentbench.workspace.scanning import Scan
 from mlagentbench.workspace.spec import Entry, EntryKind
 from mlagentbench.workspace.tree import Node
@@ -57,6 +65,11 @@ class View:
         """The bytes of a file, if they are at most `limit`."""
         base, inner = self._where(names)
         return read_file(base, "/".join(inner), limit, "/".join(names))
+
+    def open(self, names: tuple[str, ...], limit: int) -> int:
+        """A descriptor of a file that has at most `limit` bytes, open for reading; the caller closes it."""
+        base, inner = self._where(names)
+        return open_file(base, "/".join(inner), limit, "/".join(names))
 
     def exists(self, names: tuple[str, ...]) -> bool:
         """Whether anything is there, be it a link that leads nowhere."""

@@ -6,13 +6,14 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from mlagentbench.errors import PathRefusedError
 from mlagentbench.units import format_size
-from mlagentbench.workspace.copying import hash_of
+from mlagentbench.workspace.copying import copy_and_hash, hash_of
 from mlagentbench.workspace.durable import write_all
 from mlagentbench.workspace.laying import converge, lay
 from mlagentbench.workspace.paths import MAX_DEPTH, shown, split
@@ -21,8 +22,8 @@ from mlagentbench.workspace.reading import (
     FOLDER_FLAGS,
     explain,
     kind_of,
+    open_file,
     opened,
-    read_file,
     status_of,
 )
 from mlagentbench.workspace.removal import remove_at, root_folder
@@ -32,7 +33,7 @@ from mlagentbench.workspace.store import Store
 from mlagentbench.workspace.tree import Node, diff_nodes, load_all, save
 from mlagentbench.workspace.view import View, refuse_unless_copyable
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
 
@@ -86,6 +87,10 @@ class Workspace:
         """The bytes of a file, if they are at most `limit`."""
         return self._view.read(self._split(path), limit)
 
+    def open(self, path: str, limit: int) -> BinaryIO:
+        """A file that has at most `limit` bytes, open for reading."""
+        return os.fdopen(self._view.open(self._split(path), limit), "rb")
+
     def exists(self, path: str) -> bool:
         """Whether anything is at `path`, be it a link that leads nowhere."""
         return self._view.exists(self._split(path))
@@ -98,13 +103,40 @@ class Workspace:
                 f"{format_size(len(data))} are too many for {shown(path)}; files have at most "
                 f"{format_size(self._max_file)}."
             )
+        self._replace(names, lambda descriptor: write_all(descriptor, data))
+
+    def write_object(self, path: str, content: str) -> None:
+        """Make a file hold an object of the store, however large it is."""
+        self._replace(self._split_writable(path), lambda descriptor: self.store.copy_out(content, descriptor))
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add `data` to the end of a file, however large it is; a missing one is made."""
+        names = self._split_writable(path)
+        if status_of(self.folder, "/".join(names)) is None:
+            self.write(path, data)
+            return
+        before = open_file(self.folder, "/".join(names), max(0, self._max_file - len(data)))
+
+        def fill(descriptor: int) -> None:
+            copy_and_hash(before, descriptor)
+            os.lseek(descriptor, 0, os.SEEK_END)
+            write_all(descriptor, data)
+
+        try:
+            self._replace(names, fill)
+        finally:
+            os.close(before)
+
+    def _replace(self, names: tuple[str, ...], fill: Callable[[int], None]) -> None:
+        """Put what `fill` writes where `names` say: all of it or, if the harness dies, none."""
         with self._parent(names) as parent:
             mode = self._mode_to_keep(parent, names)
-            content = self.store.put(data)
             aside = next(self._aside)
             descriptor = os.open(aside, _NEW_FILE, 0o600, dir_fd=parent)
             try:
-                write_all(descriptor, data)
+                fill(descriptor)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                content, size = self.store.absorb(descriptor)
                 os.fchmod(descriptor, _FILE_MODE if mode is None else mode)
                 os.rename(aside, names[-1], src_dir_fd=parent, dst_dir_fd=parent)
                 status = os.fstat(descriptor)
@@ -113,15 +145,9 @@ class Workspace:
                 raise
             finally:
                 os.close(descriptor)
-        node = Node("file", stat.S_IMODE(status.st_mode), len(data), content)
+        node = Node("file", stat.S_IMODE(status.st_mode), size, content)
         self._fresh.append((node, key_of(status)))
         self._remember(names, node)
-
-    def append(self, path: str, data: bytes) -> None:
-        """Add `data` to the end of a file; a missing one is made."""
-        names = self._split_writable(path)
-        there = status_of(self.folder, "/".join(names)) is not None
-        self.write(path, read_file(self.folder, "/".join(names), self._max_file) + data if there else data)
 
     def copy(self, source: str, destination: str) -> None:
         """Copy a file, over another one if there is one, or a folder to where nothing is yet."""

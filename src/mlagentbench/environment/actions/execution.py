@@ -37,7 +37,7 @@ class ExecuteScript(Arguments):
 @action("Execute Script", ExecuteScript, shown=True)
 def execute_script(bench: Workbench, args: ExecuteScript) -> Outcome:
     """Run a Python script that exists in the workspace, from the workspace folder, and see what it printed."""
-    bench.workspace.read(args.script_name, LARGEST_SCRIPT)
+    bench.workspace.open(args.script_name, LARGEST_SCRIPT).close()
     name = bench.workspace.normalise(args.script_name)
     script = f"./{name}" if name.startswith("-") else name
     return bench.execute((str(bench.interpreter.python), script, *args.arguments))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+from typing import BinaryIO
 
 from pydantic import Field
 
@@ -19,6 +21,7 @@ LARGEST_READ = 200_000
 LARGEST_FILE = 100_000_000
 """Bytes of a file that is looked at at all."""
 MOST_LISTED = 1_000
+_PIECE = 2**20
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 """As Python counts the lines of a script; `str.splitlines` also splits at form feeds and the like."""
 MOST_INSPECTED = 100
@@ -70,7 +73,8 @@ class ReadFile(Arguments):
 @action("Read File", ReadFile, effect="reads")
 def read_file(bench: Workbench, args: ReadFile) -> Outcome:
     """Read a whole text file. For long scripts, Inspect Script Lines shows a part of it."""
-    data = bench.workspace.read(args.file_name, LARGEST_FILE)
+    with bench.workspace.open(args.file_name, LARGEST_FILE) as file:
+        data = file.read(LARGEST_READ + 1)
     text = _text(data[:LARGEST_READ])
     if text is None:
         return refused(f"{args.file_name} is not a text file. Read it with code of your own.")
@@ -138,19 +142,46 @@ def inspect_script_lines(bench: Workbench, args: InspectScriptLines) -> Outcome:
         )
     if args.end_line_number - args.start_line_number + 1 > MOST_INSPECTED:
         return refused(f"At most {MOST_INSPECTED} lines can be shown at once. Ask for fewer.")
-    text = _text(bench.workspace.read(args.script_name, LARGEST_FILE))
-    if text is None:
+    with bench.workspace.open(args.script_name, LARGEST_FILE) as file:
+        found = _lines(file, args.start_line_number, args.end_line_number)
+    if found is None:
         return refused(f"{args.script_name} is not a text file. Read it with code of your own.")
-    lines = _LINE_ENDS.split(text)
-    if not lines[-1]:
-        del lines[-1]
-    if args.start_line_number > len(lines):
+    lines, count = found
+    if args.start_line_number > count:
         return refused(
-            f"{args.script_name} has {len(lines)} lines; line {args.start_line_number} is beyond its end."
+            f"{args.script_name} has {count} lines; line {args.start_line_number} is beyond its end."
         )
-    end = min(args.end_line_number, len(lines))
-    shown = "\n".join(lines[args.start_line_number - 1 : end])
-    return told(f"{args.script_name}, lines {args.start_line_number} to {end} of {len(lines)}:\n{shown}")
+    end = min(args.end_line_number, count)
+    shown = "\n".join(lines)
+    return told(f"{args.script_name}, lines {args.start_line_number} to {end} of {count}:\n{shown}")
+
+
+def _lines(file: BinaryIO, first: int, last: int) -> tuple[list[str], int] | None:
+    """Lines of a text by number, each cut where it is too long to be shown, and how many there are; None where it is no
+    text. It is read in pieces, so that its size costs no memory."""
+    kept: list[str] = []
+    number, line, unfinished = 1, "", False
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    begun, returned = False, False
+    while piece := file.read(_PIECE):
+        if not begun and b"\0" in piece[:8192]:
+            return None
+        begun = True
+        text = decode(piece)
+        if returned and text.startswith("\n"):
+            text = text[1:]
+        returned = text.endswith("\r")
+        *whole, rest = _LINE_ENDS.split(text)
+        for each in whole:
+            if first <= number <= last:
+                kept.append((line + each)[:LARGEST_READ])
+            line, number = "", number + 1
+        if first <= number <= last and len(line) < LARGEST_READ:
+            line += rest
+        unfinished = bool(rest) or (unfinished and not whole)
+    if unfinished and first <= number <= last:
+        kept.append(line[:LARGEST_READ])
+    return kept, number if unfinished else number - 1
 
 
 class UndoEditScript(Arguments):
@@ -172,7 +203,7 @@ def undo_edit_script(bench: Workbench, args: UndoEditScript) -> Outcome:
 def _set_back(workspace: Workspace, past: PastEdit) -> None:
     before = find(workspace.store, past.before, past.edit.saved)
     if before is not None and before.kind == "file":
-        workspace.write(past.edit.saved, workspace.store.get(before.hash))
+        workspace.write_object(past.edit.saved, before.hash)
     elif workspace.exists(past.edit.saved):
         workspace.remove(past.edit.saved)
 
