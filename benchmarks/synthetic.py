@@ -22,8 +22,8 @@ from mlagentbench.record.steps import Action, Execution, Observation
 
 TASKS = (
     "house-price@1", "spaceship-titanic@1", "imdb@1", "cifar10@1", "ogbn-arxiv@1", "feedback@1", "fathomnet@1",
-    "identify-contrails@1", "parkinsons-disease@1", "CLRS@1", "babylm@1", "vectorization@1", "llama-inference@1",
-    "literature-review-tool@1", "bibtex-generation@1",
+    "identify-contrails@1", "parkinsons-disease@1", "CLRS@1", "babylm@1", "vectorization@1", "llama-inference@2",
+    "literature-review-tool@2", "bibtex-generation@2",
 )  # fmt: skip
 _LIMITS = RunLimits(
     execution_time=1800,

@@ -168,6 +168,36 @@ def parts(text: str, answers: dict[str, Any] = ANSWERS) -> dict[str, float]:
     return found
 
 
+INTRODUCTION = GOOD.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    "filling",
+    [
+        "a " * 25,
+        "the of and " * 10,
+        "quernation " * 30,
+        "This is the text that is in the place of a text and it is of the same length as the others are here",
+        " ".join(f"word{number}" for number in range(30)),
+        INTRODUCTION.replace("quernation", "something"),
+    ],
+)
+def test_words_that_say_nothing_are_no_introduction(filling):
+    assert "quernation" in INTRODUCTION
+    assert parts(GOOD.replace(INTRODUCTION, filling))["sections"] == pytest.approx(0.8)
+
+
+def test_sections_around_papers_that_nobody_asked_for_are_worth_nothing(mini):
+    """What the form alone adds to a starter's review is far from a success."""
+    elsewhere = [
+        {"id": "1203.90003", "title": "Elsewhere", "authors": ["Gus Hahn"], "year": 2012, "abstract": ""}
+    ]
+    text = review_of(
+        elsewhere, lambda paper: "Brofum is what this one is about, and it has nothing to do with it."
+    )
+    assert parts(text)["papers"] == parts(text)["sections"] == 0.0
+
+
 def test_a_review_without_fault_gets_all():
     assert parts(GOOD) == {"papers": 1.0, "summaries": 1.0, "sections": 1.0, "existence": 1.0}
     assert scoring.score_review(GOOD, ANSWERS["queries"][0], ANSWERS) == pytest.approx(1.0)
@@ -181,7 +211,7 @@ def test_the_parts_agree_with_values_computed_by_hand():
     # Two of three are right, and two were wanted; the summaries of two, divided by three that are listed.
     assert parts(more)["papers"] == pytest.approx(2 * 2 / (3 + 2))
     assert parts(more)["summaries"] == pytest.approx(2 / 3)
-    assert parts(more)["sections"] == pytest.approx(4 / 5), "a paper has no reference"
+    assert parts(more)["sections"] == pytest.approx(parts(more)["papers"] * 4 / 5), "a paper has no reference"
     one = GOOD.replace("masked smoothing is used", "it is not known what is used")
     # Of Velkar and masked smoothing, which neither title nor query have, one is there.
     assert parts(one)["summaries"] == pytest.approx((2 * 1 / (1 + 2) + 1) / 2)

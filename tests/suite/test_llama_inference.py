@@ -82,6 +82,7 @@ def small(mini: Prepared, tmp_path: Path) -> Prepared:
     asked = json.loads((mini.private / "inputs" / "prompts.json").read_text())
     few = {"new_tokens": NEW, "prompts": asked["prompts"][:PROMPTS]}
     (inputs / "prompts.json").write_text(json.dumps(few))
+    shutil.copyfile(mini.private / "pool.json", inputs.parent / "pool.json")
     return replace(mini, public=tmp_path / "data" / "public", private=tmp_path / "data" / "private")
 
 
@@ -158,6 +159,7 @@ def test_what_is_hidden_is_prompts_of_the_same_language_that_the_agent_has_not_s
     files = sorted(str(file.relative_to(mini.folder)) for file in mini.folder.rglob("*") if file.is_file())
     assert [name for name in files if not name.startswith("prepared")] == [
         "private/inputs/prompts.json",
+        "private/pool.json",
         "public/model/config.json",
         "public/model/model.safetensors",
         "public/prompts.json",
@@ -170,6 +172,8 @@ def test_what_is_hidden_is_prompts_of_the_same_language_that_the_agent_has_not_s
     assert {len(prompt) for prompt in shown["prompts"] + hidden["prompts"]} == {128}
     unseen = {tuple(prompt) for prompt in hidden["prompts"]}
     assert len(unseen) == 16 and not unseen & {tuple(prompt) for prompt in shown["prompts"]}
+    pool = {tuple(prompt) for prompt in json.loads((mini.private / "pool.json").read_text())["prompts"]}
+    assert len(pool) > 400 and not pool & (unseen | {tuple(prompt) for prompt in shown["prompts"]})
     assert sum(file.stat().st_size for file in mini.public.rglob("*") if file.is_file()) < 2_000_000
 
 
@@ -267,7 +271,7 @@ SPOILED_SOURCES = {
     "one column more": "has the columns text, id, not text alone",
     "numbers": "has text as int64, not as string",
     "a row missing": f"has {PARTS['test'] - 1} rows, not {PARTS['test']}",
-    "short paragraphs": "Only 0 paragraphs of the test part have 128 tokens, and 8 are needed",
+    "short paragraphs": "Only 0 paragraphs of the test part have 128 tokens, and 32 are needed",
 }
 
 
@@ -763,7 +767,10 @@ def test_hidden_prompts_are_found_nowhere_while_the_agent_works(stage, tmp_path)
 
 REMEMBERS = '''
 import json, os, pickle
-PLACES = ["answers.pkl", "/tmp/answers.pkl", os.path.expanduser("~/answers.pkl"), "model/answers.pkl"]
+PLACES = [
+    os.path.join(place, "answers.pkl")
+    for place in (".", "/tmp", os.path.expanduser("~"), "model", "/dev/shm", "/var/tmp", "/run", "/task")
+]
 
 class Generator(Generator):
     """Answers from a file what it was asked before."""
@@ -811,23 +818,29 @@ def test_answers_to_the_examples_answer_nothing_else(stage, small, oracle):
 
 
 CHANGES_ITS_MIND = """
-import os
-_first = int.from_bytes(os.urandom(1), "big")
-
 class Generator(Generator):
     def generate(self, prompts, new_tokens):
         tokens, likely, logprobs = super().generate(prompts, new_tokens)
-        return tokens, likely, logprobs - np.float32(_first * 1e-7)
+        with open(CHANNEL, "a") as file:
+            file.write(json.dumps(prompts) + "\\n")
+        rounds = len(open(CHANNEL).readlines())
+        return tokens, likely, logprobs - np.float32(rounds > 2)
 """
 
 
-def test_outputs_that_change_from_run_to_run_are_checked_each_time(stage, monkeypatch):
-    """A program cannot tell the run that is checked from those that are timed; all are checked."""
-    checked: list[Path] = []
-    monkeypatch.setattr(Stage, "trusted", lambda self, outputs, control=None: checked.append(outputs))
-    script = SOLUTION.replace('if __name__ == "__main__":\n    main()\n', "") + CHANGES_ITS_MIND
-    grade = graded(stage, {"inference.py": script})
-    assert grade.valid and len(checked) > 1
+def test_every_round_has_prompts_of_its_own_and_all_are_checked(small, tmp_path):
+    """Without walls a program knows which round it is. It sees no prompt twice, and its last answer is checked too."""
+    limits = resource_limits(run_limits(small.task.definition.limits))
+    open_stage = Stage(small, choose("none"), limits, tmp_path / "scratch")
+    channel = tmp_path / "channel"
+    script = SOLUTION.replace('if __name__ == "__main__":\n    main()\n', "")
+    script = f"import json\nCHANNEL = {str(channel)!r}\n" + script + CHANGES_ITS_MIND
+    grade = graded(open_stage, {"inference.py": script})
+    assert not grade.valid and "tokens that are not told must be more likely" in grade.reason
+    seen = [tuple(prompt) for line in channel.read_text().splitlines() for prompt in json.loads(line)]
+    assert len(seen) == len(set(seen)) == 3 * PROMPTS
+    prepared = json.loads((small.private / "inputs" / "prompts.json").read_text())["prompts"]
+    assert not set(seen) & {tuple(prompt) for prompt in prepared}
 
 
 @pytest.mark.parametrize("which", ["starter", "plain", "solution"])

@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +17,13 @@ from hypothesis import strategies as st
 from support.suite import contents
 
 from mlagentbench.errors import SubmissionRefusedError
+from mlagentbench.grading import Grader
+from mlagentbench.sandbox import choose
 from mlagentbench.task.definition import read_definition
+from mlagentbench.task.layout import layout
+from mlagentbench.task.preparation import prepare
+from mlagentbench.task.registry import load_task
+from mlagentbench.workspace import Store, Workspace
 
 TASK = Path(__file__).parents[2] / "src" / "mlagentbench" / "suite" / "vectorization"
 
@@ -224,3 +231,47 @@ def test_a_file_patched_anywhere_near_its_header_passes_or_is_refused(mini, outp
 def test_spoiled_outputs_are_refused(mini, outputs, kind):
     spoil(outputs, kind)
     assert SPOILED[kind] in refusal_of(outputs, mini)
+
+
+REMEMBERS = """
+import hashlib, os, pickle
+
+class ConvolutionLayer(ConvolutionLayer):
+    def forward(self, images):
+        parts = (images, self.weights, self.bias)
+        asked = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+        kept = os.path.join(CHANNEL, asked)
+        if os.path.exists(kept):
+            with open(os.path.join(CHANNEL, "hits"), "a") as hits:
+                hits.write("x")
+            return pickle.load(open(kept, "rb"))
+        output = super().forward(images)
+        with open(kept, "wb") as file:
+            pickle.dump(output, file)
+        return output
+"""
+
+
+def test_even_a_channel_from_round_to_round_answers_nothing(mini, tmp_path):
+    """Without walls a layer can keep what it computed; no input comes twice, so that it never finds any of it."""
+    private = Path(shutil.copytree(mini / "private", tmp_path / "private"))
+    for case in sorted((private / "inputs").iterdir())[:4]:  # those that take long
+        shutil.rmtree(case)
+        (private / "expected" / f"{case.name}.npy").unlink()
+    loaded = load_task(TASK)
+    prepared = replace(prepare(loaded, "mini"), private=private, public=mini / "public")
+    channel = tmp_path / "channel"
+    channel.mkdir()
+    plan = layout(prepared)
+    workspace = Workspace(tmp_path / "workspace", Store(tmp_path / "store"), plan.read_only, max_file=2**31)
+    plan.lay(workspace.folder)
+    script = (TASK / "starter" / "train.py").read_text().partition("def main()")[0]
+    (workspace.folder / "train.py").write_text(f"{script}\nCHANNEL = {str(channel)!r}\n{REMEMBERS}")
+    grader = Grader(prepared, choose("none"), tmp_path / "scratch")
+    verdict = grader.grade(workspace.store, workspace.snapshot(executed=True).id)
+    assert verdict.valid and not verdict.success, verdict
+    assert loaded.definition.program is not None and loaded.definition.program.timing is not None
+    cases = len(list((private / "inputs").iterdir()))
+    assert len(list(channel.iterdir())) == cases * loaded.definition.program.timing.rounds, (
+        "no hits, all different"
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.sources_imdb import write_parquet
 
-PARTS = {"validation": 12, "test": 20}
+PARTS = {"validation": 12, "test": 60}
 SIZES = {"TEXTS": PARTS}
 """What prepare.py must take for the rows of each published part."""
 WORDS = [f"w{number}" for number in range(98)]

@@ -32,12 +32,12 @@ from mlagentbench.workspace import (
     Store,
     Workspace,
     entries,
+    extract,
     lay_read_only,
     materialise,
     materialise_plain,
     remove_tree,
 )
-from mlagentbench.workspace import read as read_snapshot
 
 LARGEST_SUBMISSION = 500_000_000
 GRADER_SECONDS = 600.0
@@ -98,13 +98,39 @@ class Stage:
         arguments = {"submission": submission, "private": self.prepared.private}
         return self._grader("grade", arguments if control is None else arguments | {"control": control})
 
+    def check_rounds(self, outputs: Mapping[Path, Path]) -> None:
+        """Has `grade.py` check the outputs of rounds, each against the folder that the round was made in."""
+        self._each("grade", [{"submission": made, "private": round} for round, made in outputs.items()])
+
+    def make_rounds(self, folder: Path, count: int) -> list[Path]:
+        """Has `grade.py` make hidden inputs for `count` rounds, from a seed that nobody has seen. Each round gets a
+        folder like the private one, with a public one beside it."""
+        rounds = [folder / str(number) / "private" for number in range(count)]
+        for round in rounds:
+            round.mkdir(parents=True)
+            (round.parent / "public").symlink_to(self.prepared.public)
+        arguments: worker.Arguments = {
+            "private": self.prepared.private,
+            "folder": folder,
+            "count": count,
+            "seed": secrets.randbits(62),
+        }
+        self._each("make_rounds", [arguments])
+        return rounds
+
     def changed(self, artefact: Path, changed: Path) -> None:
         """Has the task's own `grade.py` write to `changed` what a control run gets in the artefact's place."""
         self._grader("control", {"artefact": artefact, "changed": changed})
 
-    def _grader(self, function: str, arguments: dict[str, Path]) -> object:
+    def _grader(self, function: str, arguments: worker.Arguments) -> object:
+        (result,) = self._each(function, [arguments])
+        return result
+
+    def _each(self, function: str, calls: Sequence[worker.Arguments]) -> list[object]:
         script = self.prepared.task.folder / "grade.py"
-        return worker.call(script, function, arguments, self.prepared.interpreter, seconds=GRADER_SECONDS)
+        return worker.call_each(
+            script, function, calls, self.prepared.interpreter, seconds=GRADER_SECONDS * len(calls)
+        )
 
     def mount(self, source: Path, target: str, writable: bool = False) -> Mount:
         """`source`, shown at `target`, or at its own path where the backend cannot mount."""
@@ -124,12 +150,11 @@ def score_file(stage: Stage, store: Store, snapshot: str) -> Score:
 
 def _taken(store: Store, snapshot: str, name: str, folder: Path) -> Path:
     """A copy of one file of the snapshot, which there is bytes and cannot be a link."""
+    file = folder / Path(name).name
     try:
-        data = read_snapshot(store, snapshot, name, LARGEST_SUBMISSION)
+        extract(store, snapshot, name, file, LARGEST_SUBMISSION)
     except PathRefusedError as refusal:
         raise SubmissionRefusedError(f"Nothing could be graded: {refusal}") from None
-    file = folder / Path(name).name
-    file.write_bytes(data)
     return file
 
 
@@ -138,20 +163,30 @@ def score_program(stage: Stage, store: Store, snapshot: str) -> Score:
     program = stage.prepared.task.definition.program
     assert program is not None
     with stage.folder() as folder:
+        if program.timing is not None:
+            return _timed(stage, store, snapshot, folder, program.timing.rounds)
         checked = folder / "checked"
         infer_once(stage, store, snapshot, folder, checked)
-        verdict = stage.trusted(checked, infer_control(stage, store, snapshot, folder))
-        if program.timing is None:
-            return _score(verdict)
-        starter: list[float] = []
-        submission: list[float] = []
-        for _ in range(program.timing.rounds):
-            starter.append(infer_once(stage, None, "", folder, folder / "again").cpu_seconds)
-            submission.append(infer_once(stage, store, snapshot, folder, folder / "again").cpu_seconds)
-            if not _same(folder / "again", checked):
-                stage.trusted(folder / "again")
-        ratio, interval = ratio_of_smallest(submission, starter)
-        return Score(ratio, interval)
+        return _score(stage.trusted(checked, infer_control(stage, store, snapshot, folder)))
+
+
+def _timed(stage: Stage, store: Store, snapshot: str, folder: Path, count: int) -> Score:
+    """Submission and starter take turns. Every round has inputs that no round before had, and the submission sees them
+    before anything else does, so that there is nothing that one round could tell the next."""
+    submission: list[float] = []
+    starter: list[float] = []
+    outputs: dict[Path, Path] = {}
+    for number, round in enumerate(stage.make_rounds(folder / "rounds", count)):
+        inputs, kept = round / "inputs", folder / f"outputs-{number}"
+        submission.append(infer_once(stage, store, snapshot, folder, kept, inputs=inputs).cpu_seconds)
+        if not starter:
+            stage.check_rounds({round: kept})  # what is wrong is mostly wrong at once
+        else:
+            outputs[round] = kept
+        starter.append(infer_once(stage, None, "", folder, folder / "again", inputs=inputs).cpu_seconds)
+    stage.check_rounds(outputs)
+    ratio, interval = ratio_of_smallest(submission, starter)
+    return Score(ratio, interval)
 
 
 def infer_control(stage: Stage, store: Store, snapshot: str, folder: Path) -> Path | None:
@@ -173,11 +208,12 @@ def infer_once(
     folder: Path,
     kept: Path,
     instead: Mapping[str, Path] = MappingProxyType({}),
+    inputs: Path | None = None,
 ) -> Result:
     """One run of `infer.py` over the snapshot, or over the untouched starter; its outputs as plain files in `kept`.
 
     Each run gets the workspace anew: what one run leaves cannot help the next. Files that `instead` names are
-    files of the snapshot, so that nothing on the way to them is a link.
+    files of the snapshot, so that nothing on the way to them is a link. Without `inputs` it gets the prepared ones.
     """
     program = stage.prepared.task.definition.program
     assert program is not None
@@ -197,9 +233,9 @@ def infer_once(
         shutil.copyfile(file, workspace / name)
     stage.lay_read_only(workspace)
     infer = stage.mount(stage.prepared.task.folder / "infer.py", "/task/infer.py")
-    inputs = stage.mount(stage.prepared.private / "inputs", "/task/inputs")
+    asked = stage.mount(inputs or stage.prepared.private / "inputs", "/task/inputs")
     results = stage.mount(outputs, "/task/outputs", writable=True)
-    mounts = (infer, inputs, results)
+    mounts = (infer, asked, results)
     argv = (str(stage.prepared.interpreter.python), *(mount.target for mount in mounts))
     job = Job(
         argv=argv,
@@ -284,7 +320,7 @@ def _keep_plain_files(outputs: Path, kept: Path, aside: Path) -> None:
         if entry.kind == "folder":
             (kept / entry.path).mkdir()
         elif entry.kind == "file":
-            (kept / entry.path).write_bytes(store.get(entry.hash))
+            extract(store, snapshot.id, entry.path, kept / entry.path, LARGEST_SUBMISSION)
         else:
             raise SubmissionRefusedError(
                 f"The program left {entry.path!r} among its outputs, a {entry.kind}, not a file."
@@ -311,13 +347,6 @@ def _ending(result: Result) -> str:
     if result.limit:
         return result.limit.sentence().rstrip(".")
     return f"signal {result.signal}" if result.signal is not None else f"exit status {result.exit_status}"
-
-
-def _same(one: Path, other: Path) -> bool:
-    names = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    if names != sorted(path.relative_to(other) for path in other.rglob("*") if path.is_file()):
-        return False
-    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
 def _score(verdict: object) -> Score:

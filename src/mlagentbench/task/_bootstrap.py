@@ -1,4 +1,4 @@
-"""Runs one function of a task's script, on the task's interpreter. Only `worker.py` starts this file.
+"""Runs one function of a task's script, once or more, on the task's interpreter. Only `worker.py` starts this file.
 
 Standard library only, and no syntax newer than Python 3.8, so that an old interpreter gets as far as saying
 that it is old. The request is the first line of standard input. What follows on it is a lifeline: when it
@@ -73,11 +73,17 @@ def _answer(request: dict[str, Any]) -> str:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    arguments = {
-        name: Path(value["path"]) if isinstance(value, dict) else value
-        for name, value in request["arguments"].items()
-    }
-    return json.dumps({"result": getattr(module, request["function"])(**arguments)}, default=_plain)
+    function = getattr(module, request["function"])
+    results = [
+        function(
+            **{
+                name: Path(value["path"]) if isinstance(value, dict) else value
+                for name, value in arguments.items()
+            }
+        )
+        for arguments in request["arguments"]
+    ]
+    return json.dumps({"results": results}, default=_plain)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,13 @@ _PACKAGE = Path(__file__).parent.parent
 _TOLD_BY_TYPE = {"SubmissionRefusedError": SubmissionRefusedError, "PreparationError": PreparationError}
 
 
+Arguments = Mapping[str, str | int | Path | None]
+
+
 def call(
     script: Path,
     function: str,
-    arguments: Mapping[str, str | int | Path | None],
+    arguments: Arguments,
     interpreter: Interpreter,
     *,
     seconds: float,
@@ -51,11 +54,40 @@ def call(
     or when it has said nothing for `silence` seconds. Without an `environment` it gets one with nothing in
     it. A `lock` is what `cache.locked` yields.
     """
+    (result,) = call_each(
+        script,
+        function,
+        [arguments],
+        interpreter,
+        seconds=seconds,
+        silence=silence,
+        environment=environment,
+        lock=lock,
+        failure=failure,
+        progress=progress,
+    )
+    return result
+
+
+def call_each(
+    script: Path,
+    function: str,
+    calls: Sequence[Arguments],
+    interpreter: Interpreter,
+    *,
+    seconds: float,
+    silence: float | None = None,
+    environment: Mapping[str, str] | None = None,
+    lock: int | None = None,
+    failure: type[MLAgentBenchError] = GraderFailedError,
+    progress: Progress | None = None,
+) -> list[Any]:
+    """Like `call`, for several calls one after the other in one process; the first that fails ends it."""
     told, answer_to = os.pipe()
     request = {
         "script": str(script.absolute()),
         "function": function,
-        "arguments": {name: _as_json(value) for name, value in arguments.items()},
+        "arguments": [{name: _as_json(value) for name, value in each.items()} for each in calls],
         "package": str(_PACKAGE),
         "answer_to": answer_to,
     }
@@ -101,12 +133,14 @@ def call(
         if silence is not None:
             limit += f", or said nothing for {format_duration(silence)},"
         raise failure(f"{function} of {script} {limit} and was stopped.\n{lines.tail()}")
-    return _result(json.loads(answer), script, function, failure)
+    return _results(json.loads(answer), script, function, failure)
 
 
-def _result(answer: dict[str, Any], script: Path, function: str, failure: type[MLAgentBenchError]) -> Any:
+def _results(
+    answer: dict[str, Any], script: Path, function: str, failure: type[MLAgentBenchError]
+) -> list[Any]:
     if "error" not in answer:
-        return answer["result"]
+        return list(answer["results"])
     if what := answer.get("machine", ""):
         _raise_machine_fault(failure, what)
         raise failure(f"{function} of {script} was cut short by a fault of this machine: {what}.")

@@ -20,6 +20,27 @@ QUALITY = runpy.run_path(str(Path(__file__).parent / "starter" / "quality.py"))
 LIKELY = QUALITY["LIKELY"]
 
 
+def make_rounds(private: Path, folder: Path, count: int, seed: int) -> None:
+    """As many prompts as prepared, for each round others of the pool."""
+    asked, pool = (
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in (private / "inputs" / "prompts.json", private / "pool.json")
+    )
+    each = len(asked["prompts"])
+    if len(pool["prompts"]) < count * each:
+        raise ValueError(
+            f"{private / 'pool.json'} has too few prompts for {count} rounds; prepare the task again"
+        )
+    drawn = np.random.default_rng(seed).permutation(len(pool["prompts"]))
+    for number in range(count):
+        prompts = [pool["prompts"][place] for place in drawn[number * each : (number + 1) * each]]
+        inputs = folder / str(number) / "private" / "inputs"
+        inputs.mkdir()
+        (inputs / "prompts.json").write_text(
+            json.dumps(asked | {"prompts": prompts}) + "\n", encoding="utf-8"
+        )
+
+
 def grade(submission: Path, private: Path) -> None:
     asked = json.loads((private / "inputs" / "prompts.json").read_text(encoding="utf-8"))
     model = private.parent / "public" / "model"

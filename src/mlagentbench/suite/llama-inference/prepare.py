@@ -17,6 +17,10 @@ PROMPT_TOKENS = 128
 LIKELY = 50
 EXAMPLES = 4
 HIDDEN = {"mini": 16, "full": 8}
+ROUNDS = 3
+"""As often is a submission timed, each time with other prompts."""
+POOL = 512
+"""Prompts more, of which each round of a grading takes some."""
 NEW_TOKENS = {"mini": 32, "full": 24}
 MODEL_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 TEXTS = {"validation": 3760, "test": 4358}
@@ -29,20 +33,24 @@ TEXT_ADVICE = (
 
 def prepare(variant: str, public: Path, private: Path, seed: int, source: Path | None = None) -> None:
     if variant == "mini":
-        examples, hidden = made_up(public / "model", seed)
+        examples, prompts = made_up(public / "model", seed)
     elif source is None:
         raise PreparationError(
             "llama-inference full is made from a model and a text of the hub; give their folder."
         )
     else:
         tokenise = place_model(source / "model", public / "model")
-        examples, hidden = (
-            chosen(seed, part, tokenise(paragraphs(source / "text", part)), count)
-            for part, count in (("validation", EXAMPLES), ("test", HIDDEN[variant]))
+        examples, prompts = (
+            chosen(seed, part, tokenise(paragraphs(source / "text", part)), count, most)
+            for part, count, most in (
+                ("validation", EXAMPLES, EXAMPLES),
+                ("test", (1 + ROUNDS) * HIDDEN[variant], HIDDEN[variant] + POOL),
+            )
         )
     write(public / "prompts.json", examples, NEW_TOKENS[variant])
     (private / "inputs").mkdir()
-    write(private / "inputs" / "prompts.json", hidden, NEW_TOKENS[variant])
+    write(private / "inputs" / "prompts.json", prompts[: HIDDEN[variant]], NEW_TOKENS[variant])
+    write(private / "pool.json", prompts[HIDDEN[variant] :], NEW_TOKENS[variant])
 
 
 def made_up(folder: Path, seed: int) -> tuple[list[list[int]], list[list[int]]]:
@@ -51,7 +59,9 @@ def made_up(folder: Path, seed: int) -> tuple[list[list[int]], list[list[int]]]:
     language = synthetic["Language"](int.from_bytes(_hash(seed, "language"), "big"))
     synthetic["train"](language, int.from_bytes(_hash(seed, "weights")[:7], "big"), folder)
     prompts = language.texts(EXAMPLES + HIDDEN["mini"], PROMPT_TOKENS).tolist()
-    return prompts[:EXAMPLES], prompts[EXAMPLES:]
+    known = {tuple(prompt) for prompt in prompts}
+    more = [prompt for prompt in language.texts(POOL, PROMPT_TOKENS).tolist() if tuple(prompt) not in known]
+    return prompts[:EXAMPLES], prompts[EXAMPLES:] + more
 
 
 def place_model(source: Path, place: Path):
@@ -150,8 +160,8 @@ def paragraphs(folder: Path, part: str) -> list[str]:
     return [row for row in rows if row and not row.startswith("= ")]
 
 
-def chosen(seed: int, part: str, texts: Iterable[list[int]], count: int) -> list[list[int]]:
-    """The first tokens of some paragraphs that are long enough, by a keyed hash."""
+def chosen(seed: int, part: str, texts: Iterable[list[int]], count: int, most: int) -> list[list[int]]:
+    """The first tokens of paragraphs that are long enough, by a keyed hash: at least `count`, at most `most`."""
     prompts = {tuple(tokens[:PROMPT_TOKENS]) for tokens in texts if len(tokens) >= PROMPT_TOKENS}
     if len(prompts) < count:
         raise PreparationError(
@@ -159,7 +169,7 @@ def chosen(seed: int, part: str, texts: Iterable[list[int]], count: int) -> list
             f"{TEXT_ADVICE}."
         )
     ordered = sorted(prompts, key=lambda prompt: _hash(seed, f"{part} {prompt}"))
-    return [list(prompt) for prompt in ordered[:count]]
+    return [list(prompt) for prompt in ordered[:most]]
 
 
 def write(path: Path, prompts: list[list[int]], new_tokens: int) -> None:

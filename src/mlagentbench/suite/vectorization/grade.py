@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,23 @@ TOLERANCE = 1e-8
 HEADER = re.compile(
     rb"\{'descr': '([<>|=\w]{1,8})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,99})\), \}"
 )
+
+
+def make_rounds(private: Path, folder: Path, count: int, seed: int) -> None:
+    """Cases of the prepared sizes with other numbers, for each round others: all take as long, and none is known."""
+    task = runpy.run_path(str(Path(__file__).with_name("prepare.py")))
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        made = folder / str(number) / "private"
+        (made / "expected").mkdir()
+        for case in sorted((private / "inputs").iterdir()):
+            sizes = [
+                np.load(case / f"{name}.npy", mmap_mode="r").shape for name in ("images", "weights", "bias")
+            ]
+            settings = json.loads((case / "settings.json").read_text(encoding="utf-8"))
+            arrays = [rng.normal(size=size) for size in sizes]
+            task["write"](made / "inputs" / case.name, *arrays, **settings)
+            np.save(made / "expected" / f"{case.name}.npy", task["convolve"](*arrays, **settings))
 
 
 def grade(submission: Path, private: Path) -> None:

@@ -56,14 +56,14 @@ def prepare(variant: str, public: Path, private: Path, seed: int, source: Path |
     rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(str(seed).encode()).digest(), "big"))
     shape = EXAMPLES[variant]
     images, weights, bias = draw(rng, shape)
-    write(public / "example", images, weights, bias, shape)
+    write(public / "example", images, weights, bias, shape.stride, shape.padding)
     np.save(public / "example" / "expected.npy", convolve(images, weights, bias, shape.stride, shape.padding))
 
     (private / "expected").mkdir()
     for index, shape in enumerate([jittered(rng, shape) for shape in BULK[variant]] + CORNERS):
         images, weights, bias = draw(rng, shape)
         name = f"case-{index}"
-        write(private / "inputs" / name, images, weights, bias, shape)
+        write(private / "inputs" / name, images, weights, bias, shape.stride, shape.padding)
         expected = convolve(images, weights, bias, shape.stride, shape.padding)
         np.save(private / "expected" / f"{name}.npy", expected)
 
@@ -82,11 +82,13 @@ def draw(rng: np.random.Generator, shape: Shape) -> tuple[np.ndarray, np.ndarray
     )
 
 
-def write(folder: Path, images: np.ndarray, weights: np.ndarray, bias: np.ndarray, shape: Shape) -> None:
+def write(
+    folder: Path, images: np.ndarray, weights: np.ndarray, bias: np.ndarray, stride: int, padding: int
+) -> None:
     folder.mkdir(parents=True)
     for name, array in (("images", images), ("weights", weights), ("bias", bias)):
         np.save(folder / f"{name}.npy", array)
-    settings = json.dumps({"stride": shape.stride, "padding": shape.padding})
+    settings = json.dumps({"stride": stride, "padding": padding})
     (folder / "settings.json").write_text(settings + "\n", encoding="utf-8")
 
 

@@ -62,7 +62,14 @@ def works_of(sentence):
 
 
 def entry_of(paper):
-    return f"@article{{{paper['id']},\n  title = {{{paper['title']}}},\n  eprint = {{{paper['id']}}}\n}}\n"
+    fields = {
+        "title": paper["title"],
+        "author": " and ".join(paper["authors"]),
+        "year": str(paper["year"]),
+        "eprint": paper["id"],
+    }
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
+    return f"@article{{{paper['id']},\n" + ",\n".join(lines) + "\n}\n"
 
 
 # -------------------------------------------------------------

@@ -10,7 +10,8 @@ LONGEST_REVIEW = 60_000  # characters
 MOST_PAPERS = {"closed": 40, "open": 20}
 SUMMARY_WORDS = (10, 40)
 TEXT_WORDS = 20  # that an introduction and a comparison must have
-EVERYDAY_SHARE = 0.25
+DIFFERENT_WORDS = 12  # among them
+EVERYDAY_SHARE, MOST_EVERYDAY_SHARE = 0.25, 0.85
 
 HEADING = re.compile(r"(\d{4}\.\d{4,5})(?:v\d{1,2})?: (\S.*)")
 WORD = re.compile(r"[^\W\d_][\w'-]*|\d[\d.,]*")
@@ -63,7 +64,7 @@ def parts_of(text, query, answers):
     return {
         "papers": papers,
         "summaries": written / among,
-        "sections": sections_score(text, sections, entries, answers),
+        "sections": papers * sections_score(text, sections, entries, query["query"], answers),
         "existence": len(existing) / len(entries),
     }
 
@@ -114,7 +115,7 @@ def summary_score(summary, query, paper):
     return 2 * right / (right + wrong + len(own)) if own else float(not wrong)
 
 
-def sections_score(text, sections, entries, answers):
+def sections_score(text, sections, entries, query, answers):
     """Share of the five sections that hold what they must; nothing unless there are just these, in this order."""
     if [line[3:].strip() for line in text.splitlines() if line.startswith("## ")] != SECTIONS:
         return 0.0
@@ -123,13 +124,30 @@ def sections_score(text, sections, entries, answers):
     )
     compared = {entry.id for entry in entries if mentions(" ".join(comparison), entry.id)} - {""}
     whole = [
-        len(WORD.findall(" ".join(introduction))) >= TEXT_WORDS,
+        is_prose(introduction) and speaks_of(introduction, query),
         all(entry.id and entry.summary for entry in entries),
-        len(WORD.findall(" ".join(comparison))) >= TEXT_WORDS and len(compared) >= min(2, len(entries)),
+        is_prose(comparison) and len(compared) >= min(2, len(entries)),
         any(line.endswith("?") for line in questions),
         refers(references, entries, answers["papers"]),
     ]
     return sum(whole) / len(whole)
+
+
+def is_prose(lines):
+    """Whether a text has enough words, and enough different ones, of which some are everyday words and some are not."""
+    words = [word.lower() for word in WORD.findall(" ".join(lines))]
+    everyday = sum(word in EVERYDAY for word in words)
+    return (
+        len(words) >= TEXT_WORDS
+        and len(set(words)) >= DIFFERENT_WORDS
+        and EVERYDAY_SHARE * len(words) <= everyday <= MOST_EVERYDAY_SHARE * len(words)
+    )
+
+
+def speaks_of(lines, query):
+    """Whether a text has a word of the query that is not an everyday word."""
+    words = {word.lower() for word in WORD.findall(query)} - EVERYDAY
+    return not words or bool(words & {word.lower() for word in WORD.findall(" ".join(lines))})
 
 
 def refers(lines, entries, papers):
