@@ -161,7 +161,7 @@ def test_a_person_approves_refuses_steers_interrupts_and_applies(desk, sit_down)
     terminal.wait_for("file by file")
     assert tree(desk.project) == before
     terminal.type("f")
-    for name, answer in (("go", "n"), ("train.py", "y"), ("wait.py", "n")):
+    for name, answer in (("train.py", "y"), ("wait.py", "n"), ("go", "n")):
         terminal.wait_for(f"Apply {name}?")
         terminal.type(answer)
     terminal.wait_for("applied ")

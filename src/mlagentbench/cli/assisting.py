@@ -14,7 +14,7 @@ from mlagentbench.cli.live import resumable
 from mlagentbench.cli.machine import plain, print_json
 from mlagentbench.cli.options import find_own_agents, warn_of_gaps
 from mlagentbench.cli.person import PersonAtTerminal, TalkativeWatch
-from mlagentbench.cli.reading import change_lines, coloured, described
+from mlagentbench.cli.reading import change_lines, code_first, coloured, described, is_code
 from mlagentbench.cli.screen import Screen, open_screen, visible_line
 from mlagentbench.cli.terminal import Terminal
 from mlagentbench.environment.consent import Agreeable, EndedByPersonError, Person
@@ -30,6 +30,8 @@ from mlagentbench.workspace.surveying import Survey
 
 _MOST_LINES = 400
 """Lines of one file's difference that are shown."""
+_MOST_OF_DATA = 12
+"""The same, of a file that nobody writes by hand."""
 _MOST_IN_FULL = 50
 """Files whose difference is shown; of more, the names."""
 _MOST_LISTED = 12
@@ -39,7 +41,7 @@ Going = Callable[[Person, TalkativeWatch], Run]
 
 def begin(folder: str, wish: str, *, yes: bool, as_json: bool, agent: str, **wanted: Any) -> bool:
     """Work on a folder. False if the agent crashed."""
-    screen = open_screen(json=as_json)
+    screen = open_screen(json=as_json, lasting=True)
     warn_of_gaps(wanted["sandbox"], wanted["network"])
     find_own_agents(agent)
 
@@ -62,7 +64,7 @@ def go_on(
     calls: dict[str, Any],
 ) -> bool:
     """Go on with such a run."""
-    screen = open_screen(json=as_json)
+    screen = open_screen(json=as_json, lasting=True)
     request = folder.request()
     warn_of_gaps(sandbox or request.sandbox, request.network)
     find_own_agents(request.agent)
@@ -141,7 +143,7 @@ def _choose(offered: Offer, folder: RunFolder, screen: Screen, terminal: Termina
     if said != "f":
         return []
     chosen = []
-    for change in offered.changes:
+    for change in code_first(offered.changes):
         _tell_change(screen, folder, offered, change)
         prompt = f"Apply {visible_line(change.path)}? y: yes · n: no · q: none of the rest > "
         while (said := terminal.ask(prompt).lower()) not in ("y", "yes", "n", "no", "q"):
@@ -160,7 +162,7 @@ def tell_offer(screen: Screen, folder: RunFolder, offered: Offer) -> None:
         screen.line(("changes ", "label"), f"nothing that could be applied to {offered.folder}")
     else:
         screen.line(("changes ", "label"), f"{count} to {offered.folder}")
-    for number, change in enumerate(offered.changes):
+    for number, change in enumerate(code_first(offered.changes)):
         if number < _MOST_IN_FULL:
             _tell_change(screen, folder, offered, change)
         else:
@@ -174,10 +176,11 @@ def _tell_change(screen: Screen, folder: RunFolder, offered: Offer, change: Chan
         screen.line((visible_line(f"removed: {described(change)}"), "bad"))
         return
     lines = list(change_lines(folder.store(), offered.before, offered.after, change))
-    for line in lines[:_MOST_LINES]:
+    most = _MOST_LINES if is_code(change.path) else _MOST_OF_DATA
+    for line in lines[:most]:
         screen.line(coloured(visible_line(line)))
-    if len(lines) > _MOST_LINES:
-        screen.line((f"… {len(lines) - _MOST_LINES} more lines", "dim"))
+    if len(lines) > most:
+        screen.line((f"… {len(lines) - most:,} more lines of {visible_line(change.path)}", "dim"))
 
 
 def _tell_folder(screen: Screen, own: OwnProblem, found: Survey, python: str) -> None:

@@ -100,7 +100,7 @@ def carry_out(
     forker: Forker,
 ) -> int:
     """Do it, tell of it, and give back the exit status."""
-    screen = open_screen(json=as_json)
+    screen = open_screen(json=as_json, lasting=True)
     o.warn_of_gaps(plan.sandbox, plan.network or any(entry.network for entry in plan.tasks))
     if dry_run:
         looked = experiment(plan, folder=folder, name=name, key=key, dry_run=True, forker=forker)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import threading
 import time
@@ -136,6 +138,19 @@ def resumable(watch: LiveWatch) -> Iterator[None]:
         place = shlex.quote(str(watch.folder.path))
         click.echo(f"mlagentbench: {error}\nGo on with:\n  mlagentbench resume {place}", err=True)
         raise click.exceptions.Exit(error.exit_status) from None
+    except OSError as error:
+        if watch.folder is None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        unwritten = (
+            os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else watch.folder.path
+        )
+        click.echo(
+            f"mlagentbench: The disk is full: {unwritten} could not be written. What the run did so far is kept. Free "
+            "some of the disk (`mlagentbench gc` helps), then go on with:\n"
+            f"  mlagentbench resume {shlex.quote(str(watch.folder.path))}",
+            err=True,
+        )
+        raise click.exceptions.Exit(1) from None
     except KeyboardInterrupt:
         place = str(watch.folder.path) if watch.folder else "last" if watch.steps else ""
         if place:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import shlex
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
 from mlagentbench.cli.annotating import tell_failure, tell_unsupported
 from mlagentbench.cli.finding import find_run
@@ -14,6 +14,7 @@ from mlagentbench.cli.live import result_of
 from mlagentbench.cli.screen import Part, PlainScreen, Screen, Style
 from mlagentbench.cli.thoughts import Thoughts, thoughts_before
 from mlagentbench.cli.words import arguments_of, call_in_words, changed_paths, head_of, shortened, tell_grade
+from mlagentbench.environment.actions.thinking import DIFFERENCE
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.evaluation.verdicts import snapshot_at
@@ -39,6 +40,13 @@ _LARGEST_DIFF = 1_000_000
 _LONGEST_DIFF = 200
 """Lines of one file's diff, where not all is asked for."""
 _PROBLEM_LINES = 8
+_WRITTEN = frozenset(
+    {
+        ".py", ".pyi", ".ipynb", ".sh", ".r", ".jl", ".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".rs", ".go", ".java",
+        ".js", ".ts", ".sql", ".tex", ".toml", ".yaml", ".yml", ".cfg", ".ini", ".md", ".rst", ".html", ".css",
+    }
+)  # fmt: skip
+_WRITTEN_NAMES = frozenset({"makefile", "dockerfile", "readme", "readme.txt", ".gitignore"})
 
 
 def show(run: str | Path, step: int | None = None, *, folder: str | Path = "runs") -> str:
@@ -92,7 +100,10 @@ def draw_run(screen: Screen, folder: RunFolder) -> None:
     summary = read_summary(folder)
     if not summary.ended:
         place = shlex.quote(str(folder.path))
-        screen.line(("not ended; go on with: ", "warn"), f"mlagentbench resume {place}")
+        if folder.is_written():
+            screen.line(("running ", "label"), "this is its record so far")
+        else:
+            screen.line(("stopped; go on with: ", "warn"), f"mlagentbench resume {place}")
     elif request.own is None:
         tell_grade(screen, summary.grade)
         profile = read_profile(folder)
@@ -164,10 +175,13 @@ def draw_step(screen: Screen, folder: RunFolder, index: int, *, whole: bool = Tr
         screen.line(output.read_text(encoding="utf-8", errors="replace"))
     else:
         screen.line(step.observation.text)
+    shown_already = {edit.saved for edit in step.edits} if DIFFERENCE in step.observation.text else set()
     took = f"  {format_duration(step.seconds)} in all" if step.seconds else ""
     screen.line(*result_of(step), (took, "dim"))
     store = folder.store()
     for change in diff(store, before, step.snapshot):
+        if change.path in shown_already:
+            continue
         lines = list(change_lines(store, before, step.snapshot, change))
         shown = lines if whole else lines[:_LONGEST_DIFF]
         for line in shown:
@@ -187,8 +201,18 @@ def step_at(folder: RunFolder, index: int) -> tuple[str, StepTaken]:
 
 def diff_lines(store: Store, before: str, after: str) -> Iterator[str]:
     """What changed between two snapshots, as a unified diff; what is no text is told in a sentence."""
-    for change in diff(store, before, after):
+    for change in code_first(diff(store, before, after)):
         yield from change_lines(store, before, after, change)
+
+
+def is_code(path: str) -> bool:
+    """Whether a file is one that people write, as far as its name tells, and not data, logs or results."""
+    name = path.rpartition("/")[2].lower()
+    return PurePosixPath(name).suffix in _WRITTEN or name in _WRITTEN_NAMES or name.startswith("requirements")
+
+
+def code_first(changes: Iterable[Change]) -> list[Change]:
+    return sorted(changes, key=lambda change: not is_code(change.path))
 
 
 def change_lines(store: Store, before: str, after: str, change: Change) -> Iterator[str]:

@@ -67,7 +67,7 @@ class Wanted:
 
 def carry_out(wanted: Wanted, as_json: bool) -> bool:
     """Make the runs and tell of them. False if any of them failed."""
-    screen = open_screen(json=as_json)
+    screen = open_screen(json=as_json, lasting=True)
     warn_of_gaps(wanted.sandbox, wanted.network)
     find_own_agents(wanted.agent)
     runs: list[Run] = []

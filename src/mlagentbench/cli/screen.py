@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 Style = Literal["", "title", "name", "label", "dim", "good", "bad", "warn"]
 Part = str | tuple[str, Style]
 
+_UNREAD = "mlagentbench: nobody reads the output any more. The work goes on; Ctrl-C stops it."
 _RICH_STYLES: dict[Style, str] = {
     "title": "bold",
     "name": "bold cyan",
@@ -41,11 +43,12 @@ class Screen(Protocol):
         """A column whose name starts with `>` is aligned to the right."""
 
 
-def open_screen(*, json: bool = False) -> Screen:
-    """Standard output, or standard error where standard output is for a machine."""
+def open_screen(*, json: bool = False, lasting: bool = False) -> Screen:
+    """Standard output, or standard error where standard output is for a machine. A `lasting` one outlives whoever reads
+    it: what is shown is work that goes on."""
     stream = sys.stderr if json else sys.stdout
     if not stream.isatty():
-        return PlainScreen(stream)
+        return LastingScreen(stream) if lasting else PlainScreen(stream)
     from rich.console import Console
 
     return RichScreen(Console(file=stream, highlight=False))
@@ -105,6 +108,25 @@ class PlainScreen:
                 for cell, width, column in zip(row, widths, columns, strict=True)
             ]
             self.line("  ".join(padded))
+
+
+class LastingScreen(PlainScreen):
+    """When nobody reads any more, that is told once, and what follows goes nowhere."""
+
+    def line(self, *parts: Part) -> None:
+        try:
+            super().line(*parts)
+        except BrokenPipeError:
+            silence(self._stream)
+            if self._stream is not sys.stderr:
+                print(_UNREAD, file=sys.stderr, flush=True)
+
+
+def silence(stream: TextIO) -> None:
+    """From now on, what is written to it goes nowhere, also what is written when the process ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 class RichScreen:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from mlagentbench.auditing import page
 from mlagentbench.auditing.overview import Row
 from mlagentbench.cli.catalogue import TaskInfo
+from mlagentbench.cli.listing import Listed
 from mlagentbench.cli.screen import Part, Screen
 from mlagentbench.cli.words import estimate, number, percent, verdict
 from mlagentbench.evaluation.groups import Group, undecided
-from mlagentbench.record import RunFolder
-from mlagentbench.record.summary import read_summary
+from mlagentbench.record.summary import Summary
 from mlagentbench.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def audit_table(screen: Screen, rows: Sequence[Row]) -> None:
     screen.table(columns, cells)
 
 
-def run_table(screen: Screen, runs: Sequence[RunFolder]) -> None:
+def run_table(screen: Screen, runs: Sequence[Listed]) -> None:
     rows: list[list[Part]] = []
-    for folder in runs:
-        summary = read_summary(folder)
+    for each in runs:
+        summary = each.summary
         grade = summary.grade
         rows.append(
             [
@@ -98,15 +98,37 @@ def run_table(screen: Screen, runs: Sequence[RunFolder]) -> None:
                 (f"{summary.agent} · {summary.model}" if summary.model else summary.agent, "name"),
                 str(summary.seed),
                 str(summary.steps),
-                summary.ended or ("not ended", "warn"),
+                "unknown" if "time" in summary.unknown else format_duration(summary.elapsed),
+                _cost(summary),
+                _state(each.state),
                 number(grade.score if grade else None),
                 percent(grade.improvement if grade else None),
                 verdict(grade),
             ]
         )
     screen.table(
-        ["run", "task", "agent", ">seed", ">steps", "ended", ">score", ">improvement", "verdict"], rows
-    )
+        [
+            "run", "task", "agent", ">seed", ">steps", ">time", ">cost", "state", ">score", ">improvement",
+            "verdict",
+        ],
+        rows,
+    )  # fmt: skip
+
+
+def _cost(summary: Summary) -> str:
+    if "cost" in summary.unknown or summary.cost is None:
+        return "unknown"
+    return f"{summary.cost:.4g} $" if summary.model_calls else "–"
+
+
+def _state(state: str) -> Part:
+    match state:
+        case "running":
+            return ("running", "name")
+        case "stopped":
+            return ("stopped: resume", "warn")
+        case _:
+            return state.removeprefix("ended: ")
 
 
 def step_tables(screen: Screen, runs: Sequence[Stepwise]) -> None:

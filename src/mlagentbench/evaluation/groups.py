@@ -13,6 +13,7 @@ from mlagentbench.evaluation.pairing import difference_of_means
 from mlagentbench.evaluation.profile import Profile, read_profile
 from mlagentbench.evaluation.statistics import Estimate, stratified_mean, wilson
 from mlagentbench.record.folder import RunFolder, find_runs, read_each
+from mlagentbench.record.naming import folder_name, in_a_path
 from mlagentbench.record.summary import Summary, read_summary
 
 
@@ -149,7 +150,7 @@ def runs_of(place: str | Path, folder: Path) -> Runs:
             f"There is neither a folder {place} nor a folder {folder} with runs of an agent of that name."
         )
     found = _read(folder)
-    own = [(run, each) for run, each in found.read if str(place).replace("/", "_") in _names(each)]
+    own = [(run, each) for run, each in found.read if in_a_path(str(place)) in _names(each)]
     if not own:
         agents = ", ".join(sorted({each.agent for _, each in found.read})) or "none"
         raise UsageError(
@@ -170,7 +171,7 @@ def _read(path: Path) -> Runs:
 
 
 def _names(run: Summary) -> tuple[str, str]:
-    return run.agent.replace("/", "_"), f"{run.agent}--{run.model or 'no-model'}".replace("/", "_")
+    return in_a_path(run.agent), folder_name(run.agent, run.model)
 
 
 def _who(run: Summary) -> tuple[str, str]:

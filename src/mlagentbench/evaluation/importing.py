@@ -13,7 +13,7 @@ from mlagentbench.environment.limits import resource_limits
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.evaluation.oldnames import Placement, place_run
 from mlagentbench.grading import Grade, Grader
-from mlagentbench.record.folder import STORE, RunFolder
+from mlagentbench.record.folder import STORE, RunFolder, run_path
 from mlagentbench.record.grades import remember_grade
 from mlagentbench.record.importing import Writer
 from mlagentbench.record.original.folder import OldFolder
@@ -125,8 +125,7 @@ def _import(
 ) -> Import:
     """The run is built aside and renamed, so that it is there as a whole or not at all."""
     request = where.request
-    who = f"{request.called}--{request.model or 'no-model'}".replace("/", "_")
-    place = root / experiment / request.task.partition("@")[0] / who / request.id
+    place = run_path(root, experiment, request.task, request.called, request.model, request.id)
     if place.exists():
         return Import(old.path, place, "It was imported before, and is as it was then.")
     aside = RunFolder(root / STORE / f"importing-{secrets.token_hex(6)}")

@@ -18,6 +18,7 @@ from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.record import signature
 from mlagentbench.record.files import open_part, read_part, write_atomically
 from mlagentbench.record.log import EventLog, History, read_head, read_history
+from mlagentbench.record.naming import folder_name
 from mlagentbench.record.request import RunRequest
 from mlagentbench.record.signature import End, Origin, SignedAs
 from mlagentbench.validation import problems_of
@@ -49,8 +50,7 @@ def new_run_id() -> str:
 
 def run_path(runs: Path, experiment: str, task: str, agent: str, model: str, run: str) -> Path:
     """Where a run lies, or will lie: `agent` is what it is called, `run` its id."""
-    who = f"{agent}--{model or 'no-model'}".replace("/", "_")
-    return runs / experiment / task.partition("@")[0] / who / run
+    return runs / experiment / task.partition("@")[0] / folder_name(agent, model) / run
 
 
 def is_run(path: Path) -> bool:
@@ -78,8 +78,8 @@ class RunFolder:
     @classmethod
     def create(cls, runs: Path, experiment: str, request: RunRequest) -> RunFolder:
         """A new folder under `runs`, with its `run.json`."""
-        if "/" in experiment or experiment.startswith("."):
-            raise UsageError(f"{name_problem(experiment)}.")
+        if problem := name_problem(experiment):
+            raise UsageError(f"{problem}.")
         where = run_path(runs, experiment, request.task, request.called, request.model, request.id)
         folder = cls(where)
         folder.path.mkdir(parents=True, exist_ok=True)
@@ -158,16 +158,32 @@ class RunFolder:
     def lock(self) -> None:
         """Become the one process that writes this run, until it ends or `unlock`."""
         descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        for patience in (0.01, 0.04, 0.15, 0.0):  # somebody who only looks holds it for an instant
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(patience)
+        else:
             os.close(descriptor)
-            raise RecordError(
-                f"{self.path} is being written by another process. Wait for it, or stop it."
-            ) from None
+            raise RecordError(f"{self.path} is being written by another process. Wait for it, or stop it.")
         self._lock = descriptor
         for left in self.path.glob(".*.json.*"):
             left.unlink(missing_ok=True)
+
+    def is_written(self) -> bool:
+        """Whether a process that is alive writes this run: it goes on, or is being graded."""
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def unlock(self) -> None:
         if self._lock is not None:

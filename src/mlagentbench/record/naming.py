@@ -18,7 +18,18 @@ _STARTERS = frozenset(
 )
 """Programs that start another one, which says more than they do."""
 _LONGEST = 32
+_HOSTILE = re.compile(r"[^\w.+@=,-]")
 _PLAIN = re.compile(r"[\w+-][\w.+-]*")
+
+
+def in_a_path(name: str) -> str:
+    """`name` as part of a path, without what shells and other systems give a meaning: `ollama_qwen2.5_7b`."""
+    return _HOSTILE.sub("_", name)
+
+
+def folder_name(agent: str, model: str) -> str:
+    """The folder that runs of an agent with a model lie in."""
+    return in_a_path(f"{agent}--{model or 'no-model'}")
 
 
 def checked_label(label: str) -> str:

@@ -61,7 +61,7 @@ def command(
     named = values["model"] is not None
     models = o.take_models(values, ModelChoice.of(request) if named else models_kept(request, agent))
     o.warn_of_gaps(request.sandbox, request.network)
-    screen = open_screen(json=as_json)
+    screen = open_screen(json=as_json, lasting=True)
     watch = watch_for(screen, agent or request.agent)
     settings = o.read_settings(config)
     with resumable(watch):

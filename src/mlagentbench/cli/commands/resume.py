@@ -57,7 +57,7 @@ def command(
         raise click.exceptions.Exit(0 if done else 1)
     o.warn_of_gaps(sandbox or request.sandbox, request.network)
     o.find_own_agents(request.agent)
-    screen = open_screen(json=as_json)
+    screen = open_screen(json=as_json, lasting=True)
     watch = watch_for(screen, request.agent)
     with resumable(watch):
         if not any(isinstance(event, RunEnded) for event in found.history().events):

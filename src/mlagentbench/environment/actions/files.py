@@ -79,7 +79,7 @@ def read_file(bench: Workbench, args: ReadFile) -> Outcome:
     if text is None:
         return refused(f"{args.file_name} is not a text file. Read it with code of your own.")
     if len(data) > LARGEST_READ:
-        text += f"\n[… cut after {LARGEST_READ:,} bytes; Inspect Script Lines shows other parts]"
+        text += f"\n[… cut after {LARGEST_READ:,} bytes of {len(data):,}]"
     return told(text)
 
 

@@ -23,6 +23,8 @@ from mlagentbench.record.steps import Observation
 from mlagentbench.workspace.text_diff import text_diff
 
 RESEARCH_LOG = "research_log.log"
+DIFFERENCE = "The difference:\n"
+"""After it, the observation of an edit has what it changed."""
 BLOCK = 10_000
 """Characters of a file that are described at once, as published."""
 _LARGEST_FILE = 5_000_000
@@ -200,7 +202,7 @@ def _broken_by(bench: Workbench, name: str, before: str, after: str) -> str:
 def _not_saved(name: str, problem: NoSingleBlockError) -> Outcome:
     return refused(
         f"The edit was not saved, and {name} is as it was: of the edit model's reply, {problem}. "
-        f"Try again with a smaller edit, or write the file yourself."
+        "Try again with a smaller edit, or describe it in more detail."
     )
 
 
@@ -212,7 +214,7 @@ def _save(bench: Workbench, name: str, save_name: str, before: str, after: str) 
     base = before if saved_before == "" else saved_before
     difference = "\n".join(text_diff(base, after, (name, save_name), context=2))
     text = (
-        f"{save_name} is saved. The difference:\n{difference}\n"
+        f"{save_name} is saved. {DIFFERENCE}{difference}\n"
         if difference
         else f"{save_name} is saved, unchanged."
     )
