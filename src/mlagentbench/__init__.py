@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from mlagentbench.launch.verify import verify
     from mlagentbench.record.collecting import gc
     from mlagentbench.record.exporting import export
-    from mlagentbench.record.packing import pack, unpack
+    from mlagentbench.record.packing import pack
     from mlagentbench.record.steps import Action, Observation
+    from mlagentbench.record.unpacking import unpack
     from mlagentbench.reporting.report import report
     from mlagentbench.task.definition import Task
     from mlagentbench.task.new import new_task
@@ -120,7 +121,7 @@ __getattr__, __dir__ = attach(
         "resume": "mlagentbench.launch.run",
         "run": "mlagentbench.launch.run",
         "show": "mlagentbench.cli.reading",
-        "unpack": "mlagentbench.record.packing",
+        "unpack": "mlagentbench.record.unpacking",
         "verify": "mlagentbench.launch.verify",
     },
 )

@@ -29,8 +29,9 @@ from mlagentbench.record.events import ModelCalled, Note, RunEnded, StepTaken
 from mlagentbench.record.folder import STORE, RunFolder
 from mlagentbench.record.original.folder import OldFolder
 from mlagentbench.record.original.run import read_old_run
-from mlagentbench.record.packing import pack, unpack
+from mlagentbench.record.packing import pack
 from mlagentbench.record.summary import read_summary
+from mlagentbench.record.unpacking import unpack
 from mlagentbench.workspace import read
 
 

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import os
+import stat
 import tarfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.acting import execute, executing, play, steps_of, submitting, writing
+from support.foreign import foreign_copy
 from support.trees import tree
 
-from mlagentbench import Environment, Run, gc, pack, unpack, verify
+from mlagentbench import Environment, Run, bounds, fork, gc, pack, unpack, verify
+from mlagentbench.cli.commands.show import command as show
+from mlagentbench.environment.trust import trust_run
 from mlagentbench.errors import RecordError, UsageError
+from mlagentbench.evaluation.profile import read_profile
 from mlagentbench.record.folder import STORE, RunFolder
-from mlagentbench.workspace import materialise
+from mlagentbench.workspace import Store, diff, entries, materialise, measure
+from mlagentbench.workspace.tree import Node, save
 
 
 @pytest.fixture
@@ -185,7 +195,8 @@ def test_any_bytes_are_a_pack_or_refused_in_words(
         unpack(damaged, tmp_path / "e")
     except (RecordError, UsageError) as error:
         assert str(error)
-        assert {path.name for path in (tmp_path / "e").iterdir()} <= before | {STORE}
+        after = {path.name for path in (tmp_path / "e").iterdir()} if (tmp_path / "e").exists() else set()
+        assert after <= before | {STORE}
 
 
 @pytest.mark.parametrize(
@@ -238,3 +249,200 @@ class TestCollecting:
     def test_of_a_folder_without_runs_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="not a folder of runs"):
             gc(tmp_path)
+
+
+def nested(store: Store, depth: int, width: int) -> str:
+    """A snapshot of equal folders in equal folders: `depth` small objects, and `width` to the power of that files."""
+    name = save(store, Node("folder", 0o755, children={"x": Node("file", 0o644, 1, store.put(b"x"))}))
+    for _ in range(depth):
+        name = save(
+            store,
+            Node("folder", 0o755, children={f"d{each}": Node("folder", hash=name) for each in range(width)}),
+        )
+    return name
+
+
+class TestBounds:
+    """Scaled down, so that the tests stay small."""
+
+    def test_a_pack_that_unpacks_to_too_much_is_refused_without_being_held_in_memory(
+        self, packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        zeros = bytes(64 * 2**20)
+        bomb = (named(f"{STORE}/objects/{hashlib.sha256(zeros).hexdigest()}"), zeros)
+        evil = rewritten(
+            packed, lambda each, data: [bomb, (each, data)] if "run.json" in each.name else [(each, data)]
+        )
+        assert evil.stat().st_size < 2**20
+        monkeypatch.setenv("MLAGENTBENCH_BOUNDS", str(32 * 2**20 / bounds.PACK.most))
+        tracemalloc.start()
+        with pytest.raises(RecordError, match="MLAGENTBENCH_BOUNDS"):
+            unpack(evil, tmp_path / "elsewhere")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 16 * 2**20
+        assert not (tmp_path / "elsewhere").exists()
+
+    def test_a_header_that_is_larger_than_any_is_refused_before_it_is_read(
+        self, packed: Path, tmp_path: Path
+    ) -> None:
+        evil = tmp_path / "header.tar.gz"
+        entry = tarfile.TarInfo("x")
+        entry.pax_headers = {"comment": "x" * 40 * 2**20}
+        with tarfile.open(evil, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+            archive.addfile(entry)
+        tracemalloc.start()
+        with pytest.raises(RecordError, match="header"):
+            unpack(evil, tmp_path / "elsewhere")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 16 * 2**20 and not (tmp_path / "elsewhere").exists()
+
+    def test_a_refused_pack_leaves_nothing_in_a_store_that_is_there(
+        self, packed: Path, tmp_path: Path
+    ) -> None:
+        unpack(packed, tmp_path / "elsewhere")
+        before = tree(tmp_path / "elsewhere")
+        extra = (named(f"{STORE}/objects/{hashlib.sha256(b'new').hexdigest()}"), b"new")
+        wrong = (named(f"{STORE}/objects/{'0' * 64}"), b"wrong")
+        evil = rewritten(
+            packed,
+            lambda each, data: [extra, wrong, (each, data)] if "run.json" in each.name else [(each, data)],
+        )
+        with pytest.raises(RecordError, match="not what its name says"):
+            unpack(evil, tmp_path / "elsewhere")
+        with pytest.raises(UsageError, match="exists already"):
+            unpack(packed, tmp_path / "elsewhere")
+        assert tree(tmp_path / "elsewhere") == before
+
+    def test_more_files_than_a_pack_may_hold_are_refused(
+        self, packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MLAGENTBENCH_BOUNDS", "0.00001")
+        with tarfile.open(packed) as source:
+            place = next(entry.name.rpartition("/")[0] for entry in source if entry.name.endswith("run.json"))
+        many = [(named(f"{place}/outputs/{number}"), b"") for number in range(200)]
+        evil = rewritten(
+            packed, lambda each, data: [(each, data), *many] if "run.json" in each.name else [(each, data)]
+        )
+        with pytest.raises(RecordError, match="number of files"):
+            unpack(evil, tmp_path / "elsewhere")
+
+    def test_equal_folders_in_equal_folders_are_refused_wherever_they_would_be_gone_through(
+        self, made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MLAGENTBENCH_BOUNDS", "0.001")
+        with RunFolder.open(made.folder).store() as store:
+            wide, plain = nested(store, 30, 3), nested(store, 1, 1)
+            assert measure(store, plain, {})[0] == 2
+            for go in (
+                lambda: measure(store, wide, {}),
+                lambda: materialise(store, wide, tmp_path / "laid"),
+                lambda: list(entries(store, wide)),
+                lambda: diff(store, plain, wide),
+            ):
+                with pytest.raises(RecordError, match="number of files and folders"):
+                    go()
+            with pytest.raises(RecordError, match="nested deeper"):
+                measure(store, nested(store, 150, 1), {})
+
+    def test_a_pack_with_such_a_snapshot_is_refused(self, made: Run, tmp_path: Path) -> None:
+        folder = RunFolder.open(made.folder)
+        with folder.store() as store:
+            wide = nested(store, 30, 3)
+        evil = foreign_copy(
+            made.folder,
+            tmp_path / "evil",
+            events=lambda events: [
+                event.model_copy(update={"snapshot": wide}) if event.type == "run_ended" else event
+                for event in events
+            ],
+        )
+        packed = pack(evil, tmp_path / "evil.tar.gz")
+        with pytest.raises(RecordError, match="number of files and folders"):
+            unpack(packed, tmp_path / "elsewhere")
+        assert not (tmp_path / "elsewhere").exists()
+
+    def test_a_file_that_is_larger_than_its_snapshot_says_is_not_laid(
+        self, made: Run, tmp_path: Path
+    ) -> None:
+        with RunFolder.open(made.folder).store() as store:
+            lie = Node("file", 0o644, 1, store.put(bytes(5 * 2**20)))
+            name = save(store, Node("folder", 0o755, children={"x": lie}))
+            with pytest.raises(RecordError, match="not the size"):
+                materialise(store, name, tmp_path / "laid")
+
+    def test_a_line_of_a_record_that_is_too_long_is_refused_and_says_how_to_read_it(
+        self, tiny_task: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        done = play(tiny_task, [writing("long.txt", "x" * 100_000), submitting()], runs)
+        folder = RunFolder.open(done.folder)
+        monkeypatch.setenv("MLAGENTBENCH_BOUNDS", "0.0001")
+        assert folder.request().agent == "scripted"
+        checked = verify(done.folder)
+        assert not checked.ok and "line 2" in checked.problems[0]
+        assert "MLAGENTBENCH_BOUNDS" in checked.problems[0]
+        monkeypatch.delenv("MLAGENTBENCH_BOUNDS")
+        assert verify(done.folder, regrade=False).ok
+
+    def test_a_bound_that_is_no_number_is_told_as_that(
+        self, made: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MLAGENTBENCH_BOUNDS", "much")
+        with pytest.raises(UsageError, match="MLAGENTBENCH_BOUNDS"):
+            verify(made.folder)
+
+
+class TestWhatARecordNames:
+    @pytest.mark.parametrize(
+        "name", ["../../../secret.txt", "/etc/hostname", "..", "link", "outputs/x", "pipe"]
+    )
+    def test_as_an_output_is_a_plain_file_beside_it_or_refused(
+        self, made: Run, tmp_path: Path, name: str
+    ) -> None:
+        def elsewhere(events):
+            return [
+                event.model_copy(
+                    update={"observation": event.observation.model_copy(update={"output": name})}
+                )
+                if event.type == "step"
+                else event
+                for event in events
+            ]
+
+        copy = RunFolder.open(foreign_copy(made.folder, tmp_path / "evil", events=elsewhere))
+        (tmp_path / "secret.txt").write_text("the secret")
+        (copy.path / "secret.txt").write_text("the secret")
+        (copy.outputs / "link").symlink_to(tmp_path / "secret.txt")
+        os.mkfifo(copy.outputs / "pipe")
+        shown = CliRunner().invoke(show, [str(copy.path), "1"])
+        assert shown.exit_code != 0 and "the secret" not in shown.output
+        assert isinstance(shown.exception, RecordError)
+        assert not verify(copy.path, regrade=False).ok
+        with pytest.raises(RecordError):
+            trust_run(copy)
+            fork(copy.path, 1)
+
+    @pytest.mark.parametrize("part", ["run.json", "events.jsonl", "grades.json"])
+    def test_as_its_own_parts_is_not_read_through_a_link(self, made: Run, tmp_path: Path, part: str) -> None:
+        copy = RunFolder.open(foreign_copy(made.folder, tmp_path / "evil"))
+        (copy.path / part).rename(tmp_path / "moved")
+        (copy.path / part).symlink_to(tmp_path / "moved")
+        with pytest.raises(RecordError, match="link"):
+            read_profile(copy)
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o1777, 0o6777])
+def test_what_is_checked_out_never_runs_as_somebody_else(made: Run, tmp_path: Path, mode: int) -> None:
+    with RunFolder.open(made.folder).store() as store:
+        file = Node("file", mode, 1, store.put(b"x"))
+        inner = save(store, Node("folder", mode, children={"x": file}))
+        name = save(store, Node("folder", mode, children={"x": file, "d": Node("folder", hash=inner)}))
+        materialise(store, name, tmp_path / "laid")
+    for path in (
+        tmp_path / "laid",
+        tmp_path / "laid" / "x",
+        tmp_path / "laid" / "d",
+        tmp_path / "laid" / "d" / "x",
+    ):
+        assert stat.S_IMODE(path.stat().st_mode) == mode & 0o777

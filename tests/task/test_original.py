@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.tasks import original_task
 
 import mlagentbench.task
 from mlagentbench.errors import TaskError
@@ -84,3 +85,39 @@ def test_without_a_problem_there_is_nothing_to_do(original):
     (original / "scripts" / "research_problem.txt").unlink()
     with pytest.raises(TaskError, match="nothing to tell an agent"):
         load_task(original)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "evil @ file:///tmp/evil",
+        "git+https://example.com/evil",
+        "./evil",
+        "numpy>=1",
+        "numpy",
+        "--index-url=http://evil",
+        "-r evil.txt",
+        "evil==1 @ file:///tmp",
+    ],
+)
+def test_what_would_be_built_here_is_refused_before_anything_runs(tmp_path: Path, wanted: str) -> None:
+    folder = original_task(tmp_path / "theirs", starter="", grader="")
+    (folder / "mlagentbench.toml").write_text(f"requirements = [{wanted!r}]")
+    with pytest.raises(TaskError, match="name==version"):
+        load_task(folder)
+
+
+def test_a_version_of_a_released_package_is_taken(tmp_path: Path) -> None:
+    folder = original_task(tmp_path / "theirs", starter="", grader="")
+    wanted = ["numpy==2.2.6", "x[a,b]==1.0.post1", "y==2; python_version < '3.12'"]
+    (folder / "mlagentbench.toml").write_text(f"requirements = {wanted!r}")
+    assert load_task(folder).definition.requirements == tuple(wanted)
+
+
+@pytest.mark.parametrize("part", ["env", "scripts"])
+def test_a_folder_whose_parts_are_links_is_no_task(tmp_path: Path, part: str) -> None:
+    folder = original_task(tmp_path / "theirs", starter="", grader="")
+    (folder / part).rename(tmp_path / "private")
+    (folder / part).symlink_to(tmp_path / "private")
+    with pytest.raises(TaskError, match="not a task"):
+        load_task(folder)

@@ -26,7 +26,7 @@ names = (
     .map(os.fsdecode)
 ) | st.sampled_from(["x" * 255, "é" * 127, "-rf", "~", ".writing-0", ".removing-0", '","file"'])
 targets = names | st.sampled_from(["/etc/passwd", "..", "missing", "a/b", "\udcff\udcfe"])
-modes = st.integers(0, 0o7777) | st.sampled_from([0, 0o644, 0o755])
+modes = st.integers(0, 0o777) | st.sampled_from([0, 0o644, 0o755])
 
 
 @pytest.fixture(name="trees")

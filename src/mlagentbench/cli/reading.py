@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from mlagentbench import bounds
 from mlagentbench.cli.annotating import tell_failure, tell_unsupported
 from mlagentbench.cli.finding import find_run
 from mlagentbench.cli.live import result_of
@@ -171,8 +172,7 @@ def draw_step(screen: Screen, folder: RunFolder, index: int, *, whole: bool = Tr
         screen.line((f"{name}:", "label"), "\n" if "\n" in text else " ", text.rstrip("\n"))
     screen.line()
     if step.observation.output:
-        output = folder.outputs / step.observation.output
-        screen.line(output.read_text(encoding="utf-8", errors="replace"))
+        _draw_output(screen, folder, step.observation.output)
     else:
         screen.line(step.observation.text)
     shown_already = {edit.saved for edit in step.edits} if DIFFERENCE in step.observation.text else set()
@@ -189,6 +189,21 @@ def draw_step(screen: Screen, folder: RunFolder, index: int, *, whole: bool = Tr
         if more := len(lines) - len(shown):
             told = f"… {more:,} more lines of the diff of {change.path}; --all shows them"
             screen.line((told, "warn"))
+
+
+def _draw_output(screen: Screen, folder: RunFolder, name: str) -> None:
+    """The whole output of a step, up to what anybody could read."""
+    most = bounds.OUTPUT.value()
+    try:
+        with folder.open_output(name) as stream:
+            text = stream.read(most).decode("utf-8", "replace")
+            more = bool(stream.read(1))
+    except FileNotFoundError:
+        screen.line((f"outputs/{name} is missing.", "bad"))
+        return
+    screen.line(text)
+    if more:
+        screen.line((f"… {bounds.OUTPUT.sentence(most)}", "warn"))
 
 
 def step_at(folder: RunFolder, index: int) -> tuple[str, StepTaken]:

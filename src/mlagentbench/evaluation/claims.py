@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 
 from pydantic import BaseModel, ConfigDict
 
+from mlagentbench.errors import RecordError
 from mlagentbench.evaluation.assertions import Assertion, assertions
 from mlagentbench.evaluation.figures import compatible, tokens
 from mlagentbench.evaluation.observed import LONGEST_TEXT, MOST_NUMBERS, Observed, Seen, Source, scales
@@ -230,15 +231,15 @@ class Evidence:
 
     def _open(self, output: str, step: int) -> None:
         """An observation that was cut: all of it lies beside the record. It is opened only where it is needed."""
-        if self._folder is None or "/" in output:
+        if self._folder is None:
             return
         try:
-            with (self._folder.outputs / output).open("rb") as stream:
+            with self._folder.open_output(output) as stream:
                 data = stream.read(_LONGEST_OUTPUT)
                 left = stream.seek(0, 2) - len(data)
                 stream.seek(-min(left, _LONGEST_OUTPUT), 2)
                 data += stream.read(_LONGEST_OUTPUT)
-        except OSError:
+        except (OSError, RecordError):
             return
         text = data.decode("utf-8", "replace")
         for start in range(0, len(text), LONGEST_TEXT):

@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Sequence
 
+from mlagentbench import bounds
 from mlagentbench.model.errors import ModelError
 from mlagentbench.model.spec import Completion, Message, Request, Sampling, Tool
 from mlagentbench.record.events import ModelCalled
@@ -26,7 +27,7 @@ class RecordedModel:
             if isinstance(event, ModelCalled) and event.completion is not None
         ]
         store = folder.store()
-        asked = (Request.model_validate_json(store.get(call.request)) for call in self._left)
+        asked = (Request.model_validate_json(store.get(call.request, bounds.QUESTION)) for call in self._left)
         self.speaks_tools = any(request.tools for request in asked)
 
     def complete(

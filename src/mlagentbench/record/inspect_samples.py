@@ -34,6 +34,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolCallError
 
+from mlagentbench import bounds
 from mlagentbench.errors import MLAgentBenchError, RecordError
 from mlagentbench.grading import Grade
 from mlagentbench.model.spec import Request
@@ -291,7 +292,7 @@ class _Telling:
         if self._store is None:
             return None
         try:
-            return Request.model_validate_json(self._store.get(name))
+            return Request.model_validate_json(self._store.get(name, bounds.QUESTION))
         except (MLAgentBenchError, ValueError):
             return None
 

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from mlagentbench.errors import RecordError
 from mlagentbench.evaluation.anytime import Point
 from mlagentbench.evaluation.process import Kind, kind_of
+from mlagentbench.record.log import read_lines
 from mlagentbench.reporting.texts import line_of
 from mlagentbench.validation import problems_of
 
@@ -109,11 +110,9 @@ def steps_in(
     graded = {point.step: point for point in points}
     calls = tokens_in = tokens_out = 0
     cost: float | None = 0.0
-    try:
-        data = events_file.read_bytes()
-    except FileNotFoundError:
-        return
-    for number, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n")[:-1], start=1):
+    for number, line in enumerate(read_lines(events_file), start=1):
+        if not line.endswith(b"\n"):
+            return  # torn by a kill
         if b'"type":"step"' not in line and b'"type":"model_call"' not in line:
             continue
         try:

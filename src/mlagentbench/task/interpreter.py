@@ -44,16 +44,22 @@ print(json.dumps({
 
 
 def interpreter_for(
-    requirements: Sequence[str], python: str | None = None, progress: Progress | None = None
+    requirements: Sequence[str],
+    python: str | None = None,
+    progress: Progress | None = None,
+    *,
+    wheels_only: bool = False,
 ) -> Interpreter:
-    """The interpreter for `requirements`, made now if it is not there yet, or the user's own `python`."""
+    """The interpreter for `requirements`, made now if it is not there yet, or the user's own `python`.
+
+    With `wheels_only` nothing is built: a package that must be is refused, since building runs its code."""
     if python is not None:
         return _own(python)
     folder = _folder_for(requirements)
     if ready := _read_ready(folder):
         return ready
     with locked(folder.with_suffix(".lock"), "the same interpreter", progress) as lock:
-        return _read_ready(folder) or _build(folder, requirements, progress or silent, lock)
+        return _read_ready(folder) or _build(folder, requirements, progress or silent, lock, wheels_only)
 
 
 def persons_interpreter(python: str) -> Interpreter:
@@ -80,7 +86,9 @@ def _base_python() -> str:
     return str(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def _build(folder: Path, requirements: Sequence[str], progress: Progress, lock: int) -> Interpreter:
+def _build(
+    folder: Path, requirements: Sequence[str], progress: Progress, lock: int, wheels_only: bool
+) -> Interpreter:
     if folder.exists():
         progress(f"Removing an interpreter that was never finished: {folder}.")
         shutil.rmtree(folder)
@@ -98,7 +106,7 @@ def _build(folder: Path, requirements: Sequence[str], progress: Progress, lock: 
     if wanted:
         _run(
             [str(python), "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check",
-             "--progress-bar", "off", "--", *wanted],
+             "--progress-bar", "off", *(("--only-binary", ":all:") if wheels_only else ()), "--", *wanted],
             f"pip could not install {', '.join(wanted)}",
             "Is this machine offline, or is a version not made for this Python? Try again with a connection, "
             "or name an interpreter that has them with --python.",

@@ -18,12 +18,16 @@ VARIANT = "original"
 """The only variant of such a task: its data as it lies there, or as its own script makes it."""
 
 _ADDITIONS = "mlagentbench.toml"
+_PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*==\s*[\w.!+*-]+(\s*;[^@/\\]*)?")
+"""What is taken from wheels alone, so that nothing of it runs when it is installed."""
 _REQUIREMENTS = ("numpy==2.2.6", "pandas==2.3.3", "scikit-learn==1.7.2", "scipy==1.15.3")
 """The format names none; these serve most of its tasks. Others are given in the additions, or with --python."""
 
 
 def is_original(folder: Path) -> bool:
-    return (folder / "env").is_dir() and (folder / "scripts").is_dir()
+    """Links do not count: what they lead to is not part of the folder, and would be copied into the task's data."""
+    parts = (folder / "env", folder / "scripts")
+    return all(part.is_dir() and not part.is_symlink() for part in parts)
 
 
 def load_original(folder: Path) -> Task:
@@ -62,6 +66,12 @@ def load_original(folder: Path) -> Task:
     if set(definition.variants) != {VARIANT}:
         raise TaskError(
             f"{additions} names variants, but a folder in the original's format has only {VARIANT!r}."
+        )
+    wanted = definition.requirements_of(VARIANT)
+    if other := [each for each in wanted if not _PINNED.fullmatch(each)]:
+        raise TaskError(
+            f"{additions} asks for {', '.join(map(repr, other))}. The folder may come from anybody, and what is not "
+            "name==version would be built on this machine. Pin it to a released version, or use --python."
         )
     return Task(definition, folder, origin="original")
 

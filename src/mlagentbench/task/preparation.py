@@ -119,7 +119,9 @@ def prepare(
     `network` and `sandbox` are for the scripts of original tasks, which are foreign code."""
     variant = choose_variant(task, variant)
     _check_use(task, variant, key, source, limit)
-    interpreter = interpreter_for(task.definition.requirements_of(variant), python, progress)
+    interpreter = interpreter_for(
+        task.definition.requirements_of(variant), python, progress, wheels_only=not task.trusted
+    )
     tell = progress or silent
     if limit is None and (limit := _ready_limit(task, variant, seed, key)) is not None:
         tell(f"Using the data of {task.id} ({variant}) that --limit {limit} made.")

@@ -12,7 +12,7 @@ from mlagentbench.workspace.reading import open_file, read_file
 from mlagentbench.workspace.removal import remove_tree
 from mlagentbench.workspace.spec import Change, ChangeKind, Entry, EntryKind, Snapshot
 from mlagentbench.workspace.store import Collected, Store
-from mlagentbench.workspace.tree import diff, entries, extract, find, objects, read
+from mlagentbench.workspace.tree import diff, entries, extract, find, measure, objects, read
 from mlagentbench.workspace.watching import fingerprint
 from mlagentbench.workspace.workspace import Workspace
 
@@ -34,6 +34,7 @@ __all__ = [
     "lay_read_only",
     "materialise",
     "materialise_plain",
+    "measure",
     "objects",
     "open_file",
     "read",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import posixpath
-import stat
 from dataclasses import dataclass
 
 from mlagentbench.workspace.paths import shown
 from mlagentbench.workspace.reading import LISTING_FLAGS, open_beneath
 from mlagentbench.workspace.scanning import Scan
 from mlagentbench.workspace.store import Store
-from mlagentbench.workspace.tree import Node, entries, save
+from mlagentbench.workspace.tree import PERMISSIONS, Node, entries, save
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ def keep_folder(store: Store, root: int, names: tuple[str, ...], max_file: int) 
     """Keep what lies at `names` beneath the open folder `root`. No link is followed, and nothing is changed."""
     descriptor = open_beneath(root, names, LISTING_FLAGS)
     try:
-        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        mode = os.fstat(descriptor).st_mode & PERMISSIONS
         node = Scan(store.absorb, max_file, may_change=False).folder(descriptor, mode, None)
     finally:
         os.close(descriptor)

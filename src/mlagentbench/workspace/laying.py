@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RecordError, UsageError
 from mlagentbench.workspace.removal import folder_at, remove_at, root_folder
 from mlagentbench.workspace.scanning import Fresh, key_of
 from mlagentbench.workspace.spec import Entry
@@ -104,6 +104,10 @@ def lay(store: Store, name: str, node: Node, folder: int, fresh: Fresh) -> None:
 def _lay_file(store: Store, name: str, node: Node, folder: int, fresh: Fresh) -> None:
     descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
     try:
+        if store.size(node.hash) != node.size:
+            raise RecordError(
+                f"Object {node.hash} in {store.folder} has not the size that its snapshot says; the record is damaged."
+            )
         store.copy_out(node.hash, descriptor)
         os.fchmod(descriptor, node.mode)
         fresh.append((node, key_of(os.fstat(descriptor))))

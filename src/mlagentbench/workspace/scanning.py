@@ -13,7 +13,7 @@ from mlagentbench.workspace.paths import MAX_DEPTH
 from mlagentbench.workspace.places import Place
 from mlagentbench.workspace.reading import FILE_FLAGS, FOLDER_FLAGS, LISTING_FLAGS
 from mlagentbench.workspace.removal import chmod_open, folder_at
-from mlagentbench.workspace.tree import Key, Node
+from mlagentbench.workspace.tree import PERMISSIONS, Key, Node
 
 Fresh = list[tuple[Node, Key]]
 """Files just read or written, with the keys by which they will be known once their times are old enough."""
@@ -105,7 +105,7 @@ class Scan:
         self, folder: int, name: str, status: os.stat_result, old: Node | None, place: Place, depth: int
     ) -> Node | None:
         """What `name` is now: `old` itself if it is still that, None if it vanished."""
-        mode = stat.S_IMODE(status.st_mode)
+        mode = status.st_mode & PERMISSIONS
         try:
             if stat.S_ISDIR(status.st_mode):
                 if depth == MAX_DEPTH:
@@ -152,7 +152,7 @@ class Scan:
     def _file(
         self, folder: int, name: str, status: os.stat_result, old: Node | None
     ) -> tuple[Node, os.stat_result]:
-        mode = stat.S_IMODE(status.st_mode)
+        mode = status.st_mode & PERMISSIONS
         if status.st_size > self._max_file:
             limit = f"larger than {format_size(self._max_file)}"
             return Node("unkept", mode, status.st_size, target=limit), status

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from mlagentbench.bounds import Bound
 from mlagentbench.errors import RecordError
 from mlagentbench.workspace.copying import CHUNK, copy_and_hash, hash_of, try_reflink
 from mlagentbench.workspace.durable import sync_data, sync_file_system, sync_folder, write_all
@@ -104,11 +105,13 @@ class Store:
                 self._unsynced.append(name)
         return name, size
 
-    def get(self, name: str) -> bytes:
-        """The bytes of an object, checked against its name."""
+    def get(self, name: str, bound: Bound | None = None) -> bytes:
+        """The bytes of an object, checked against its name. One beyond `bound` is refused before it is read."""
         data = self._from_memory_or_journal(name)
         problem = "is missing from"
         if data is None and self._path(name).exists():
+            if bound is not None:
+                bound.check(self._path(name).stat().st_size, f"Object {name} in {self.folder}")
             data, problem = self._path(name).read_bytes(), "is damaged in"
         if data is None or hashlib.sha256(data).hexdigest() != name:
             data = self._others.read(name)
@@ -160,6 +163,14 @@ class Store:
             return self._path(name).stat().st_size
         except FileNotFoundError:
             return len(self.get(name))
+
+    def adopt(self, file: Path, name: str) -> None:
+        """Take `file`, whose bytes are known to have the hash `name`, as it is. It must lie on the store's own disk."""
+        self.lock_shared()
+        if not self._has_file(name, file.stat().st_size):
+            file.chmod(0o444)
+            file.rename(self._path(name))
+            self._unsynced.append(name)
 
     def flush(self) -> None:
         """Return when every object put since the last flush would survive a power failure."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from mlagentbench import bounds
 from mlagentbench.errors import PathRefusedError, RecordError
 from mlagentbench.units import format_size
 from mlagentbench.workspace.paths import MAX_DEPTH, shown, split
@@ -25,6 +26,10 @@ _KINDS = frozenset(get_args(EntryKind))
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 Key = tuple[int, ...]
+
+PERMISSIONS = 0o777
+"""What of a mode is kept and laid. Never set-user-id, set-group-id or sticky: a snapshot can come from anybody, and the
+files that are laid belong to whoever lays them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +86,7 @@ def load(store: Store, name: str) -> Node:
     damaged = RecordError(
         f"Object {name} in {store.folder} is not a tree; the record that refers to it is damaged."
     )
-    head, *lines = store.get(name).split(b"\n")
+    head, *lines = store.get(name, bounds.TREE).split(b"\n")
     children: dict[str, Node] = {}
     try:
         format_name, mode = json.loads(head)
@@ -89,26 +94,47 @@ def load(store: Store, name: str) -> Node:
             raise damaged
         for line in lines:
             entry, kind, entry_mode, size, content, target = json.loads(line)
-            if kind not in _KINDS or not _is_name(entry) or not 0 <= entry_mode <= 0o7777:
+            if kind not in _KINDS or not _is_name(entry) or not 0 <= entry_mode <= 0o7777 or size < 0:
                 raise damaged
-            children[entry] = Node(kind, entry_mode, int(size), str(content), str(target), line=line)
+            children[entry] = Node(
+                kind, entry_mode & PERMISSIONS, int(size), str(content), str(target), line=line
+            )
     except (ValueError, TypeError):
         raise damaged from None
-    return Node("folder", mode, hash=name, children=children)
+    return Node("folder", mode & PERMISSIONS, hash=name, children=children)
 
 
 def load_all(store: Store, name: str) -> Node:
     """The folder whose tree is called `name`, with everything in it."""
     root = load(store, name)
+    count = Extent(name)
     rest = [(root, 0)]
     while rest:
         folder, depth = rest.pop()
-        if depth > MAX_DEPTH:
-            raise RecordError(f"Snapshot {name} is nested deeper than {MAX_DEPTH} folders; it is damaged.")
-        rest += [
-            (child, depth + 1) for child in open_children(store, folder).values() if child.kind == "folder"
-        ]
+        children = open_children(store, folder)
+        count.add(children, depth)
+        rest += [(child, depth + 1) for child in children.values() if child.kind == "folder"]
     return root
+
+
+class Extent:
+    """How much of a snapshot was gone through. Equal folders are one object, so that a few small objects can stand for
+    more files than any disk holds; beyond the bounds it is refused."""
+
+    def __init__(self, name: str) -> None:
+        self._what = f"Snapshot {name}"
+        self._entries = self._size = 0
+        self._most, self._largest = bounds.ENTRIES.value(), bounds.EXPANDED.value()
+
+    def add(self, children: Mapping[str, Node], depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise RecordError(f"{self._what} is nested deeper than {MAX_DEPTH} folders; it is damaged.")
+        self._entries += len(children)
+        self._size += sum(child.size for child in children.values() if child.kind == "file")
+        if self._entries > self._most:
+            bounds.ENTRIES.check(self._entries, self._what)
+        if self._size > self._largest:
+            bounds.EXPANDED.check(self._size, self._what)
 
 
 def open_children(store: Store, node: Node) -> dict[str, Node]:
@@ -123,14 +149,16 @@ def open_children(store: Store, node: Node) -> dict[str, Node]:
 
 def entries(store: Store, name: str) -> Iterator[Entry]:
     """Everything in a snapshot, folders before what is in them, without the root."""
-    rest = [("", load(store, name))]
+    count = Extent(name)
+    rest = [("", load(store, name), 0)]
     while rest:
-        path, node = rest.pop()
+        path, node, depth = rest.pop()
         children = open_children(store, node)
+        count.add(children, depth)
         if path:
             yield node.entry(path)
         rest += [
-            (f"{path}/{child}" if path else child, children[child])
+            (f"{path}/{child}" if path else child, children[child], depth + 1)
             for child in sorted(children, reverse=True)
         ]
 
@@ -189,12 +217,16 @@ def diff_nodes(
     nothing: Mapping[str, Node] = {}
     changes: list[Change] = []
     rest: list[tuple[str, Node | None, Node | None]] = [("", before, after)]
+    counts = Extent(before.hash), Extent(after.hash)
     while rest:
         path, old, new = rest.pop()
         if old is new or (old and new and old.hash and old.hash == new.hash and old.looks_like(new)):
             continue
         old_children = children_of(old) if old else nothing
         new_children = children_of(new) if new else nothing
+        depth = path.count("/") + bool(path)
+        counts[0].add(old_children, depth)
+        counts[1].add(new_children, depth)
         if path and not (old and new and old.looks_like(new)):
             kind: ChangeKind = "added" if old is None else "removed" if new is None else "changed"
             changes.append(
@@ -206,6 +238,33 @@ def diff_nodes(
         for name in old_children.keys() - new_children.keys():
             rest.append((f"{path}/{name}" if path else name, old_children[name], None))
     return tuple(sorted(changes, key=lambda change: change.path))
+
+
+def measure(store: Store, name: str, known: dict[str, tuple[int, int, int]]) -> tuple[int, int, int]:
+    """The files and folders, the bytes and the depth of a snapshot, without going through equal folders twice: what is
+    in `known` is not looked at again. Raises RecordError beyond the bounds."""
+    _measure(store, name, known, 0)
+    entries, size, _ = known[name]
+    bounds.ENTRIES.check(entries, f"Snapshot {name}")
+    bounds.EXPANDED.check(size, f"Snapshot {name}")
+    return known[name]
+
+
+def _measure(store: Store, name: str, known: dict[str, tuple[int, int, int]], depth: int) -> None:
+    if depth + (known[name][2] if name in known else 0) > MAX_DEPTH:
+        raise RecordError(f"A snapshot is nested deeper than {MAX_DEPTH} folders; it is damaged.")
+    if name in known:
+        return
+    children = (load(store, name).children or {}).values()
+    entries, size, deepest = len(children), 0, 0
+    for child in children:
+        if child.kind == "file":
+            size += child.size
+        elif child.kind == "folder":
+            _measure(store, child.hash, known, depth + 1)
+            inner = known[child.hash]
+            entries, size, deepest = entries + inner[0], size + inner[1], max(deepest, inner[2] + 1)
+    known[name] = entries, size, deepest
 
 
 def objects(store: Store, name: str) -> set[str]:

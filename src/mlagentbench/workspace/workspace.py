@@ -30,7 +30,7 @@ from mlagentbench.workspace.removal import remove_at, root_folder
 from mlagentbench.workspace.scanning import Fresh, Scan, key_of, settle
 from mlagentbench.workspace.spec import Entry, Snapshot
 from mlagentbench.workspace.store import Store
-from mlagentbench.workspace.tree import Node, diff_nodes, load_all, save
+from mlagentbench.workspace.tree import PERMISSIONS, Node, diff_nodes, load_all, save
 from mlagentbench.workspace.view import View, refuse_unless_copyable
 
 _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -145,7 +145,7 @@ class Workspace:
                 raise
             finally:
                 os.close(descriptor)
-        node = Node("file", stat.S_IMODE(status.st_mode), size, content)
+        node = Node("file", status.st_mode & PERMISSIONS, size, content)
         self._fresh.append((node, key_of(status)))
         self._remember(names, node)
 
@@ -247,7 +247,7 @@ class Workspace:
             rest += (node.children or {}).values()
 
     def _scan(self, scan: Scan) -> Node:
-        mode = stat.S_IMODE(self.folder.stat().st_mode)
+        mode = self.folder.stat().st_mode & PERMISSIONS
         with root_folder(self.folder, 0o700) as folder:
             root = scan.folder(folder, mode, self._root, self._places.root)
         self._fresh += scan.fresh

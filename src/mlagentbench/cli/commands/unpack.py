@@ -16,13 +16,14 @@ from mlagentbench.cli import options as o
 def command(file: Path, folder: Path, as_json: bool) -> None:
     """Put a packed run into a folder of runs.
 
-    Then `mlagentbench verify` says whether it is what it says.
+    All of it is checked before anything is kept. The run stays foreign: nothing that it says about this machine is
+    followed. `mlagentbench verify` then says whether it is what it says, and runs it in this machine's own sandbox.
     """
     import shlex
 
     from mlagentbench.cli.machine import print_json
     from mlagentbench.cli.screen import open_screen
-    from mlagentbench.record.packing import unpack
+    from mlagentbench.record.unpacking import unpack
 
     place = unpack(file, folder)
     check = f"mlagentbench verify {shlex.quote(str(place))}"
