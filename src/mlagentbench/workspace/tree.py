@@ -127,7 +127,7 @@ class Extent:
         self._most, self._largest = bounds.ENTRIES.value(), bounds.EXPANDED.value()
 
     def add(self, children: Mapping[str, Node], depth: int) -> None:
-        if depth > MAX_DEPTH:
+        if children and depth > MAX_DEPTH:
             raise RecordError(f"{self._what} is nested deeper than {MAX_DEPTH} folders; it is damaged.")
         self._entries += len(children)
         self._size += sum(child.size for child in children.values() if child.kind == "file")
