@@ -76,6 +76,7 @@ def block(before, after):
 model = Network()
 
 optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
 for _ in range(EPOCHS):
     model.train()
     for batch in torch.randperm(len(train_X)).split(BATCH):
@@ -84,6 +85,7 @@ for _ in range(EPOCHS):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    schedule.step()
 
 
 def predict(images):
