@@ -31,6 +31,7 @@ settings.load_profile("calm")
 
 BACKENDS = ("bwrap", "landlock")
 """Those that tests of other parts run on. `namespaces` makes bubblewrap's walls: its tests are those of the sandbox."""
+FULL = ("bwrap", "namespaces")
 ISOLATING = ("bwrap", "namespaces", "landlock")
 
 _IN_NAME = re.compile(rf"[\[-]({'|'.join(ISOLATING)})[\]-]")
@@ -108,12 +109,22 @@ def runs(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
-    """Each backend that isolates without a container engine."""
+    """The default and the fallback."""
+    return _working(request.param)
+
+
+@pytest.fixture(params=FULL)
+def full_backend(request: pytest.FixtureRequest) -> str:
+    """Each of those that keep every promise: they can offer services and measure time."""
+    return _working(request.param)
+
+
+def _working(backend: str) -> str:
     try:
-        choose(request.param)
+        choose(backend)
     except SandboxUnavailableError as reason:
         pytest.skip(str(reason))
-    return str(request.param)
+    return backend
 
 
 @pytest.fixture

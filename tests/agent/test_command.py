@@ -84,10 +84,10 @@ def calls_of(run: Run) -> list[ModelCalled]:
 
 
 def test_a_program_that_works_alone_is_recorded_metered_and_graded(
-    command: Callable[..., Run], speak: Callable[[Told], Told], backend: str
+    command: Callable[..., Run], speak: Callable[[Told], Told], full_backend: str
 ):
     told = speak(Told([completion(text) for text in ANSWERS]))
-    done = works_alone(command, sandbox=backend)
+    done = works_alone(command, sandbox=full_backend)
     assert (done.summary.ended, done.summary.detail) == ("submitted", "")
     assert done.grade is not None and done.grade.valid
     assert [(call.role, call.inside) for call in calls_of(done)] == [("tool", True)] * 2
@@ -104,7 +104,7 @@ def test_a_program_that_works_alone_is_recorded_metered_and_graded(
 
 
 def test_its_files_settle_while_it_waits_for_its_model(
-    command: Callable[..., Run], speak: Callable[[Told], Told], backend: str
+    command: Callable[..., Run], speak: Callable[[Told], Told], full_backend: str
 ):
     """The question belongs to one step, the answer to a later one, and nothing of either is lost."""
     settled = threading.Event()
@@ -121,7 +121,7 @@ def test_its_files_settle_while_it_waits_for_its_model(
         ASKING
         + "open('before', 'w').write('x')\nprint(ask({'role': 'user', 'content': 'Well?'})['message'])\n"
     )
-    done = command(code, model="test/told", sandbox=backend, watch=Watching())
+    done = command(code, model="test/told", sandbox=full_backend, watch=Watching())
     first, call, last = [event for event in events_of(done) if isinstance(event, StepTaken | ModelCalled)]
     assert isinstance(first, StepTaken) and [change.path for change in first.changes] == ["before"]
     assert isinstance(call, ModelCalled) and call.inside
@@ -222,7 +222,7 @@ print(json.dumps({
 def test_only_the_endpoint_is_in_reach_and_no_key_is(
     command: Callable[..., Run],
     speak: Callable[[Told], Told],
-    backend: str,
+    full_backend: str,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     shared_cache: Path,
@@ -234,7 +234,7 @@ def test_only_the_endpoint_is_in_reach_and_no_key_is(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port, beside, data = listener.getsockname()[1], str(tmp_path / "beside"), str(shared_cache / "data")
         told = f"HOST, BESIDE, DATA = {port}, {beside!r}, {data!r}"
-        done = command(f"{told}\n{REACHING}", model="test/told", sandbox=backend)
+        done = command(f"{told}\n{REACHING}", model="test/told", sandbox=full_backend)
     reached = json.loads(steps_of(done)[-1].observation.text.splitlines()[0])
     environment = reached.pop("environment")
     assert {name for name, found in reached.items() if found is not None} == {"endpoint"}

@@ -197,10 +197,10 @@ def test_a_variant_made_of_live_services_needs_consent(live_task: Path, runs: Pa
 
 
 def test_with_the_network_on_it_is_worked_and_graded_on_the_live_services(
-    live_task: Path, runs: Path, upstream: Upstream, backend: str
+    live_task: Path, runs: Path, upstream: Upstream, full_backend: str
 ):
     upstream.body = b'{"total": 1, "data": [{"title": "Glacier songs"}]}'
-    made = run(live_task, "starter", variant="full", runs=runs, network=True, sandbox=backend)
+    made = run(live_task, "starter", variant="full", runs=runs, network=True, sandbox=full_backend)
     (step,) = [event for event in events_of(made) if isinstance(event, StepTaken)][:1]
     assert step.observation.text.startswith("['Glacier songs']")
     assert made.grade.score == 1.0

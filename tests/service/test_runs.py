@@ -98,8 +98,8 @@ def calls(env: Environment) -> list[ModelCalled]:
     return [event for event in env.folder.history().events if isinstance(event, ModelCalled)]
 
 
-def test_a_starter_works_on_one_index_and_is_graded_on_another(task: Path, runs: Path, backend: str):
-    made = run(task, "starter", runs=runs, sandbox=backend)
+def test_a_starter_works_on_one_index_and_is_graded_on_another(task: Path, runs: Path, full_backend: str):
+    made = run(task, "starter", runs=runs, sandbox=full_backend)
     assert steps_of(made)[0].observation.text.startswith(
         "['Splines anew', 'Splines of old']\nglacier songs\n"
     )
@@ -109,9 +109,9 @@ def test_a_starter_works_on_one_index_and_is_graded_on_another(task: Path, runs:
 
 
 def test_every_way_of_running_code_has_the_services(
-    opened: Callable[..., Environment], model: Counting, backend: str
+    opened: Callable[..., Environment], model: Counting, full_backend: str
 ):
-    env = opened(chat="stand-in", sandbox=backend, show_actions=["Run Command"])
+    env = opened(chat="stand-in", sandbox=full_backend, show_actions=["Run Command"])
     assert "Splines anew" in env.step(executing("tool.py")).text
     assert "Splines anew" in env.step(Action("Run Command", {"command": "python3 tool.py"})).text
     assert "Splines anew" in env.step(repl("import tool; tool.search('splines')")).text
@@ -126,9 +126,9 @@ def test_hidden_papers_are_not_served_to_the_agent(opened: Callable[..., Environ
 
 
 def test_calls_of_programs_are_recorded_inside_the_action_and_counted(
-    opened: Callable[..., Environment], model: Counting, backend: str
+    opened: Callable[..., Environment], model: Counting, full_backend: str
 ):
-    env = opened(sandbox=backend)
+    env = opened(sandbox=full_backend)
     told = execute(env, ASK % 1 + "print(tool.ask('Again'))\n")
     assert told.text.startswith("answer 1\nanswer 2\n")
     made = calls(env)
@@ -228,9 +228,9 @@ with ThreadPoolExecutor(8) as pool:
 
 
 def test_a_step_is_over_when_its_last_call_is_answered(
-    opened: Callable[..., Environment], model: Counting, backend: str
+    opened: Callable[..., Environment], model: Counting, full_backend: str
 ):
-    env = opened(sandbox=backend)
+    env = opened(sandbox=full_backend)
     model.before = lambda: time.sleep(1)
     leaving = """
 import os, threading, time, tool
@@ -245,8 +245,10 @@ os._exit(0)
     assert isinstance(step, StepTaken)
 
 
-def test_nothing_is_asked_between_steps(opened: Callable[..., Environment], model: Counting, backend: str):
-    env = opened(sandbox=backend)
+def test_nothing_is_asked_between_steps(
+    opened: Callable[..., Environment], model: Counting, full_backend: str
+):
+    env = opened(sandbox=full_backend)
     asking = """
 import threading, time, tool
 def ask():
