@@ -40,6 +40,11 @@ _IN_NAME = re.compile(rf"[\[-]({'|'.join(ISOLATING)})[\]-]")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure() -> None:
+    """One key for all tests, also for what is made before the first of them."""
+    os.environ["MLAGENTBENCH_SIGNING_KEY"] = str(_cache() / "signing.key")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The last lines name each sandbox that tests were made for, and why they were skipped on one."""
     counts: dict[str, Counter[str]] = {backend: Counter() for backend in ISOLATING}
@@ -83,7 +88,6 @@ def shared_cache() -> Path:
 @pytest.fixture(autouse=True)
 def _shared_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLAGENTBENCH_CACHE", str(shared_cache))
-    monkeypatch.setenv("MLAGENTBENCH_SIGNING_KEY", str(shared_cache / "signing.key"))
 
 
 @pytest.fixture(scope="session")

@@ -108,11 +108,10 @@ class ModelChoice:
 
     def try_servers(self, watch: Watch) -> None:
         """Refuse servers that are unavailable, as `opened` does, for runs that open their models themselves."""
-        names = dict.fromkeys(name for name in (self.act, self.edit, self.fast) if name)
-        servers = [
-            name for name in names if not name.startswith(_NO_SERVERS) and ":" not in name.split("/")[0]
-        ]
-        for told in self._try((self._load(name) for name in servers), watch):
+        names = filter(None, (self.act, self.edit, self.fast))
+        if all(name.startswith(_NO_SERVERS) or ":" in name.partition("/")[0] for name in names):
+            return
+        for told in self._try(self.open(Silence())[0].values(), watch):
             watch.note(told)
 
     @property
