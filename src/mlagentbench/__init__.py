@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mlagentbench.cli.reading import checkout, show
     from mlagentbench.environment.environment import Environment
     from mlagentbench.environment.making import make
+    from mlagentbench.environment.trust import trust
     from mlagentbench.errors import RunOverError
     from mlagentbench.evaluation.annotating import annotate
     from mlagentbench.evaluation.groups import compare
@@ -80,6 +81,7 @@ __all__ = [
     "resume",
     "run",
     "show",
+    "trust",
     "unpack",
     "verify",
 ]
@@ -121,6 +123,7 @@ __getattr__, __dir__ = attach(
         "resume": "mlagentbench.launch.run",
         "run": "mlagentbench.launch.run",
         "show": "mlagentbench.cli.reading",
+        "trust": "mlagentbench.environment.trust",
         "unpack": "mlagentbench.record.unpacking",
         "verify": "mlagentbench.launch.verify",
     },

@@ -604,7 +604,7 @@ def test_runs_with_the_research_log_are_another_agent(logs: Path, runs: Path) ->
     [
         ("kaggle_training_reg", "house-price@1"),
         ("kaggle_training_class", "spaceship-titanic@1"),
-        ("speed-up", "llama-inference@1"),
+        ("speed-up", "llama-inference@2"),
         ("vectorisation", "vectorization@1"),
     ],
 )

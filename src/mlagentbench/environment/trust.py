@@ -112,6 +112,11 @@ def demand_own(folder: RunFolder, doing: str, trust: bool = False) -> None:
     )
 
 
+def trust(run: Path | str) -> list[str]:
+    """Sign a run that was made elsewhere, given by its folder, as `trust_run` does."""
+    return trust_run(RunFolder.open(run))
+
+
 def trust_run(folder: RunFolder) -> list[str]:
     """Sign a run as it is now: from here on it counts like one of our own. Gives what it decides."""
     request = folder.request()

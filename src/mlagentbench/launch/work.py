@@ -229,13 +229,14 @@ def _check(order: CheckOrder) -> list[str]:
                 continue
             choice = ModelChoice(act=name, base_url=entry.base_url, options=entry.options)
             try:
-                opened, _ = choice.opened().open(Silence())  # tried, too
+                speaks_tools = choice.open(Silence())[0]["act"].speaks_tools
+                found += [
+                    f"The agent {agent} needs native tool calling, which {name} has not. "
+                    "Set its protocol to text or auto."
+                    for model, agent in order.with_tools
+                    if model == name and not speaks_tools
+                ]
+                choice.opened()  # tried, too
             except MLAgentBenchError as error:
                 found.append(f"{name}: {error}")
-                continue
-            found += [
-                f"The agent {agent} needs native tool calling, which {name} has not. Set its protocol to text or auto."
-                for model, agent in order.with_tools
-                if model == name and not opened["act"].speaks_tools
-            ]
     return found
