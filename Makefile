@@ -51,7 +51,7 @@ test: lint  ## Everything but what is slow; under 35 minutes on two cores.
 
 test-all: lint $(VENV)/.installed-all  ## Everything.
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
-	$(BIN)/python tests/as_user.py
+	$(BIN)/python tests/as_user.py tests/sandbox tests/auditing tests/environment tests/grading tests/agent tests/launch tests/cli
 
 benchmark: setup  ## Measure the harness's own cost against peers; prints the table of docs/performance.md.
 	$(BIN)/python benchmarks/overhead.py

@@ -28,7 +28,7 @@ def suite() -> list[object]:
 @pytest.mark.parametrize("task", suite())
 def test_a_task_of_the_suite_passes_its_audit_or_is_refused_in_a_sentence(task: str) -> None:
     if set(load_task(task).definition.promises) & set(choose().cannot):
-        with pytest.raises(SandboxUnavailableError, match=f"^{task}@1 .* cannot run that"):
+        with pytest.raises(SandboxUnavailableError, match=rf"^{task}@\d+ .* cannot run that"):
             audit(task, variant="mini")
         return
     report = audit(task, variant="mini")
