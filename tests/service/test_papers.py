@@ -288,7 +288,7 @@ def test_no_query_makes_it_fail_and_every_feed_is_xml(site: Site, text: str, nam
     ("content", "words"),
     [
         ("{", "not a paper index"),
-        ('{"papers": [{"id": "1"}]}', "papers.0.id"),
+        ('{"papers": [{"id": "1"}]}', r"papers\[0\].id: '1' does not have the form"),
         (index(paper(1, "a"), paper(1, "b")), "twice"),
         (index(paper(1, "a", color="red")), "color"),
     ],
