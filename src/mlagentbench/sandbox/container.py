@@ -71,7 +71,8 @@ class ContainerSandbox:
 
     def check(self) -> None:
         """Raise SandboxUnavailableError unless the engine answers."""
-        reason = _failure(self.name)
+        found = shutil.which(self.name)
+        reason = _failure(self.name, found) if found else "it is not installed."
         if reason:
             raise SandboxUnavailableError(f"{self.name} does not work on this machine: {reason}")
 
@@ -228,9 +229,8 @@ def _finish(program: str, name: str) -> str | None:
 
 
 @cache
-def _failure(program: str) -> str:
-    if not shutil.which(program):
-        return "it is not installed."
+def _failure(program: str, place: str) -> str:
+    """Why the engine at `place` does not answer; empty if it does."""
     question = ["--version"] if program == "apptainer" else ["info"]
-    told = subprocess.run([program, *question], capture_output=True, text=True, check=False)
+    told = subprocess.run([place, *question], capture_output=True, text=True, check=False)
     return "" if told.returncode == 0 else (told.stderr.strip().splitlines() or ["it does not answer."])[-1]
