@@ -30,6 +30,11 @@ from mlagentbench.task.registry import load_task
 from mlagentbench.workspace import Store, Workspace, materialise
 from mlagentbench.workspace import read as read_snapshot
 
+_ENOUGH_RUNS = 5
+"""So many runs of the starter tell its noise."""
+_UNSURE = 1.7
+"""With three runs, the true spread is with 95 % more than 1 / 1.7 of what is seen."""
+
 Progress = Callable[[str], None]
 NEARLY_ALL = 0.97
 """A single feature that tells so much of the answers gives them away."""
@@ -189,9 +194,14 @@ class Auditor:
     def _noise(self) -> str:
         scores = max(self._scores["starter"], read_references(self._prepared).scores("starter"), key=len)
         if len(scores) < 2:
-            raise NotMeasuredError("one run of the starter has no spread; give --starter-runs 3")
+            raise NotMeasuredError("one run of the starter has no spread; give --starter-runs 5")
         spread = stdev(scores)
         share = abs(self._gain(fmean(scores) + 2 * spread))
+        if THRESHOLD <= share < THRESHOLD * _UNSURE and len(scores) < _ENOUGH_RUNS:
+            raise NotMeasuredError(
+                f"twice the spread of {len(scores)} runs of the starter is {share:.1%} of its score, and so few runs"
+                f" cannot tell; give --starter-runs {_ENOUGH_RUNS}"
+            )
         if share >= THRESHOLD:
             raise BrokenPromiseError(
                 f"Twice the starter's spread is {share:.1%} of its score; chance alone could succeed. "
